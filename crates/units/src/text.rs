@@ -3,6 +3,7 @@
 use std::fmt;
 
 /// Why a text is not a quantity. Every variant says what was found and what to write.
+#[allow(missing_docs, reason = "the fields are named by their meaning")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ParseError {
     /// A number without a unit.
