@@ -58,7 +58,10 @@ struct TaskId {
 #[derive(Clone, Copy)]
 enum Purpose {
     Submit(u32),
-    StageReady { job: u32, stage: u32 },
+    StageReady {
+        job: u32,
+        stage: u32,
+    },
     StartedUp(TaskId),
     /// One of the parts of a task's reading or writing has ended.
     PartDone(TaskId),
@@ -428,9 +431,23 @@ impl Cluster<'_> {
         self.task(id).phase = Phase::Reading;
         if input > 0 {
             let rack = |h: HostId| self.network.topology().rack(h);
-            let nearest = blocks.iter().copied().min_by_key(|&b| if b == host { 0 } else if rack(b) == rack(host) { 1 } else { 2 });
+            let nearest = blocks.iter().copied().min_by_key(|&b| {
+                if b == host {
+                    0
+                } else if rack(b) == rack(host) {
+                    1
+                } else {
+                    2
+                }
+            });
             let from = nearest.unwrap_or(host);
-            self.blocks_read[if from == host { 0 } else if rack(from) == rack(host) { 1 } else { 2 }] += 1;
+            self.blocks_read[if from == host {
+                0
+            } else if rack(from) == rack(host) {
+                1
+            } else {
+                2
+            }] += 1;
             self.task(id).open_parts += 1;
             self.disk(from, input, Purpose::PartDone(id));
             if from != host {

@@ -168,7 +168,8 @@ pub(crate) fn jobs_of(plan: &ClusterPlan, workers: u32, log: Option<&Trace>, see
                 return Err("workload.benchmarks: found an empty list; expected at least one of terasort, search, index".into());
             }
             let input = Bytes::from_base(640_000_000);
-            let spec = |i: u32, submit| JobSpec { benchmark: benchmarks[i as usize % benchmarks.len()], input, maps: 10, reduces: 1, submit };
+            let spec =
+                |i: u32, submit| JobSpec { benchmark: benchmarks[i as usize % benchmarks.len()], input, maps: 10, reduces: 1, submit };
             let cycles = |benchmark: Benchmark| {
                 let h = &plan.hadoop;
                 let shuffle = benchmark.shuffle(input).base() as f64;
@@ -249,7 +250,10 @@ fn from_log(cpu: &mut Cpu, job: &TraceJob, submit: Instant, workers: u32, scale:
         let sources = if declared.is_empty() { before.iter().copied().filter(|&p| wrote(p)).collect() } else { declared };
         stages.push(Stage {
             name: "stage",
-            start: Start::After { delay: millis(stage.submit_ms - last.unwrap_or(job.submit_ms.min(stage.submit_ms)), compute), stages: before },
+            start: Start::After {
+                delay: millis(stage.submit_ms - last.unwrap_or(job.submit_ms.min(stage.submit_ms)), compute),
+                stages: before,
+            },
             sources,
             copy_each_task: false,
             slots: Slots::Any,

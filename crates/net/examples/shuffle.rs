@@ -15,7 +15,14 @@ fn main() {
     let nodes = racks * per_rack;
     let gigabit = |n: u64| joulepath_units::BitRate::from_base(n * 1_000_000_000);
     let spec = NetworkSpec {
-        topology: TopologySpec::LeafSpine { racks, nodes, spines, edge_rate: gigabit(1), fabric_rate: gigabit(10), delay: Span::from_base(5_000_000) },
+        topology: TopologySpec::LeafSpine {
+            racks,
+            nodes,
+            spines,
+            edge_rate: gigabit(1),
+            fabric_rate: gigabit(10),
+            delay: Span::from_base(5_000_000),
+        },
         ports: PortsSpec { buffer: Buffer::Packets(200), nic_queue, overhead: Bytes::ZERO, extra_latency: Span::ZERO },
         eee: EeeSpec { policy, ..EeeSpec::default() },
         tcp: TcpSpec { receive_window: Window::Bytes(Bytes::from_base(1 << 20)), ack_every: 1, ..TcpSpec::default() },

@@ -45,7 +45,10 @@ impl fmt::Display for TraceError {
         match self {
             Self::Io(why) => write!(f, "cannot be read: {why}"),
             Self::CutOff { frames } => {
-                write!(f, "ends in the middle of a record after {frames} whole frames; expected a complete capture: copy it again, or cut it cleanly with editcap")
+                write!(
+                    f,
+                    "ends in the middle of a record after {frames} whole frames; expected a complete capture: copy it again, or cut it cleanly with editcap"
+                )
             }
             Self::Malformed { place, found, expected } => write!(f, "{place}: found {found}; expected {expected}"),
             Self::Empty => write!(f, "found no frame; expected at least one: a pcap or pcapng capture or lines of \"seconds bytes\""),
@@ -79,9 +82,13 @@ impl Frames {
         let magic: Option<[u8; 4]> = start.get(..4).and_then(|m| m.try_into().ok());
         let mut times: Vec<(i128, u32)> = Vec::new();
         let with_ethernet_header = match magic {
-            Some([0x0a, 0x0d, 0x0d, 0x0a] | [0xd4, 0xc3, 0xb2, 0xa1] | [0xa1, 0xb2, 0xc3, 0xd4] | [0x4d, 0x3c, 0xb2, 0xa1] | [0xa1, 0xb2, 0x3c, 0x4d]) => {
-                read_capture(stream, &mut times)?
-            }
+            Some(
+                [0x0a, 0x0d, 0x0d, 0x0a]
+                | [0xd4, 0xc3, 0xb2, 0xa1]
+                | [0xa1, 0xb2, 0xc3, 0xd4]
+                | [0x4d, 0x3c, 0xb2, 0xa1]
+                | [0xa1, 0xb2, 0x3c, 0x4d],
+            ) => read_capture(stream, &mut times)?,
             _ => read_text(stream, &mut times)?,
         };
         let Some(&(first, _)) = times.first() else { return Err(TraceError::Empty) };
@@ -114,7 +121,11 @@ fn read_text(stream: impl BufRead, times: &mut Vec<(i128, u32)>) -> Result<bool,
         if read == 0 {
             break;
         }
-        let malformed = |found: String| TraceError::Malformed { place: format!("line {number}"), found, expected: "two numbers, \"seconds bytes\", as in \"0.000012 1500\"" };
+        let malformed = |found: String| TraceError::Malformed {
+            place: format!("line {number}"),
+            found,
+            expected: "two numbers, \"seconds bytes\", as in \"0.000012 1500\"",
+        };
         if line.len() > MAX_LINE {
             return Err(malformed("a line of more than 1000 characters".into()));
         }
@@ -235,7 +246,11 @@ fn length(original: u32, times: &[(i128, u32)]) -> Result<u32, TraceError> {
     if (1..=65_000).contains(&original) {
         return Ok(original);
     }
-    Err(TraceError::Malformed { place: format!("frame {}", times.len() + 1), found: format!("an original length of {original} B"), expected: "1 to 65000 B" })
+    Err(TraceError::Malformed {
+        place: format!("frame {}", times.len() + 1),
+        found: format!("an original length of {original} B"),
+        expected: "1 to 65000 B",
+    })
 }
 
 /// The kind of a reader's error in plain words.
@@ -262,7 +277,10 @@ mod tests {
     #[test]
     fn damage_is_named() {
         let message = |text: &[u8]| Frames::read(text).unwrap_err().to_string();
-        assert_eq!(message(b"0.1 10\n-1 10\n"), "line 2: found \"-1 10\"; expected two numbers, \"seconds bytes\", as in \"0.000012 1500\"");
+        assert_eq!(
+            message(b"0.1 10\n-1 10\n"),
+            "line 2: found \"-1 10\"; expected two numbers, \"seconds bytes\", as in \"0.000012 1500\""
+        );
         assert!(message(b"0.1 0\n").contains("line 1"));
         assert!(message(b"").contains("no frame"));
         assert!(message(&[0xff; 2000]).contains("line 1"));

@@ -114,7 +114,12 @@ pub struct PortsSpec {
 
 impl Default for PortsSpec {
     fn default() -> Self {
-        Self { buffer: Buffer::Bytes(Bytes::from_base(128_000)), nic_queue: NicQueue::Pushback, overhead: Bytes::from_base(38), extra_latency: Span::ZERO }
+        Self {
+            buffer: Buffer::Bytes(Bytes::from_base(128_000)),
+            nic_queue: NicQueue::Pushback,
+            overhead: Bytes::from_base(38),
+            extra_latency: Span::ZERO,
+        }
     }
 }
 
@@ -141,9 +146,9 @@ impl Buffer {
         let number = |n: &str| n.trim().parse::<u32>().ok().filter(|n| *n > 0);
         let packets = text.trim().strip_suffix("packets").or_else(|| text.trim().strip_suffix("packet"));
         match packets {
-            Some(n) => {
-                number(n).map(Self::Packets).ok_or_else(|| format!("found {text:?}; expected a positive whole number of packets, for example \"200 packets\""))
-            }
+            Some(n) => number(n)
+                .map(Self::Packets)
+                .ok_or_else(|| format!("found {text:?}; expected a positive whole number of packets, for example \"200 packets\"")),
             None => match text.parse::<Bytes>() {
                 Ok(bytes) if (2000..=1 << 31).contains(&bytes.base()) => Ok(Self::Bytes(bytes)),
                 Ok(_) => Err(format!("found {text:?}; expected 2 KB (one full frame) to 2 GiB, or \"200 packets\"")),
@@ -214,7 +219,11 @@ as_text!(Buffer, "128 KB", |text| Buffer::parse(text), |value| match value {
 as_text!(
     NicQueue,
     "pushback",
-    |text| if text == "pushback" { Ok(NicQueue::Pushback) } else { Buffer::parse(text).map(NicQueue::Limit).map_err(|e| format!("{e}, or \"pushback\"")) },
+    |text| if text == "pushback" {
+        Ok(NicQueue::Pushback)
+    } else {
+        Buffer::parse(text).map(NicQueue::Limit).map_err(|e| format!("{e}, or \"pushback\""))
+    },
     |value| match value {
         NicQueue::Pushback => "pushback".to_string(),
         NicQueue::Limit(Buffer::Bytes(b)) => b.to_string(),
@@ -224,7 +233,11 @@ as_text!(
 as_text!(
     Window,
     "64 KB",
-    |text| if text == "unlimited" { Ok(Window::Unlimited) } else { text.parse().map(Window::Bytes).map_err(|e: joulepath_units::ParseError| format!("{e}, or \"unlimited\"")) },
+    |text| if text == "unlimited" {
+        Ok(Window::Unlimited)
+    } else {
+        text.parse().map(Window::Bytes).map_err(|e: joulepath_units::ParseError| format!("{e}, or \"unlimited\""))
+    },
     |value| match value {
         Window::Bytes(b) => b.to_string(),
         Window::Unlimited => "unlimited".to_string(),
@@ -443,6 +456,10 @@ impl NetworkSpec {
     }
 
     fn rate(&self, key: &str, rate: BitRate) -> Result<(), String> {
-        if (100_000..=1_000_000_000_000).contains(&rate.base()) { Ok(()) } else { Err(format!("{key}: found {rate}; expected 100 kb/s to 1 Tb/s")) }
+        if (100_000..=1_000_000_000_000).contains(&rate.base()) {
+            Ok(())
+        } else {
+            Err(format!("{key}: found {rate}; expected 100 kb/s to 1 Tb/s"))
+        }
     }
 }

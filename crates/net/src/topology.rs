@@ -171,7 +171,9 @@ impl Builder {
         for (i, link) in links.iter().enumerate() {
             let (a, b) = (index[link.a.as_str()], index[link.b.as_str()]);
             if a.max(b) < hosts {
-                return Err(format!("topology.links[{i}]: found a link between two hosts; expected a switch (a name that occurs more than once) between them"));
+                return Err(format!(
+                    "topology.links[{i}]: found a link between two hosts; expected a switch (a name that occurs more than once) between them"
+                ));
             }
             ends.push((a.min(b), a.max(b), link.rate, link.delay));
         }
@@ -247,7 +249,11 @@ impl Builder {
             if used.contains(&goal) {
                 if let Some(&lost) = used.iter().find(|&&r| distance[r] == usize::MAX) {
                     let name = |s: usize| &names[hosts as usize + s];
-                    return Err(format!("topology.links: found no path between {:?} and {:?}; expected a connected network", name(lost), name(goal)));
+                    return Err(format!(
+                        "topology.links: found no path between {:?} and {:?}; expected a connected network",
+                        name(lost),
+                        name(goal)
+                    ));
                 }
                 longest = longest.max(used.iter().map(|&r| distance[r] + 2).max().unwrap_or(2));
             }
@@ -317,7 +323,8 @@ mod tests {
     #[test]
     fn a_list_of_links() {
         let link = |a: &str, b: &str| LinkPair { a: a.into(), b: b.into(), rate: BitRate::from_base(1_000_000_000), delay: Span::ZERO };
-        let build = |links: Vec<LinkPair>| Topology::new(&NetworkSpec { topology: TopologySpec::Links { links }, ..NetworkSpec::default() });
+        let build =
+            |links: Vec<LinkPair>| Topology::new(&NetworkSpec { topology: TopologySpec::Links { links }, ..NetworkSpec::default() });
         let t = build(vec![link("s1", "s2"), link("b", "s2"), link("a", "s1"), link("c", "s1")]).unwrap();
         assert_eq!((t.hosts(), t.ports.len()), (3, 8));
         let mut path = vec![];

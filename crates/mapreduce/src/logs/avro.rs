@@ -162,7 +162,8 @@ fn parse(value: &Value, named: &mut BTreeMap<String, Type>, depth: u32) -> Resul
         Value::Object(object) => {
             let kind = object.get("type").ok_or("a type without \"type\"")?;
             let name = object.get("name").and_then(Value::as_str).map(short);
-            let of = |key: &str, named: &mut _| parse(object.get(key).ok_or("a collection without its type")?, named, depth + 1).map(Box::new);
+            let of =
+                |key: &str, named: &mut _| parse(object.get(key).ok_or("a collection without its type")?, named, depth + 1).map(Box::new);
             let (name, made) = match (kind.as_str(), name) {
                 (Some("array"), _) => return Ok(Type::Array(of("items", named)?)),
                 (Some("map"), _) => return Ok(Type::Map(of("values", named)?)),
@@ -171,7 +172,11 @@ fn parse(value: &Value, named: &mut BTreeMap<String, Type>, depth: u32) -> Resul
                     (name, Type::Enum(symbols.iter().filter_map(Value::as_str).map(String::from).collect()))
                 }
                 (Some("fixed"), Some(name)) => {
-                    let size = object.get("size").and_then(Value::as_u64).filter(|s| *s <= MAX_TEXT).ok_or("a fixed type without a sensible size")?;
+                    let size = object
+                        .get("size")
+                        .and_then(Value::as_u64)
+                        .filter(|s| *s <= MAX_TEXT)
+                        .ok_or("a fixed type without a sensible size")?;
                     (name, Type::Fixed(size as usize))
                 }
                 (Some("record"), Some(name)) => {

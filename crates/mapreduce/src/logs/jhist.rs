@@ -36,7 +36,8 @@ pub(super) fn read(stream: Stream<'_>, trace: &mut Trace) -> Result<(), LogError
                 Ok(Some(value)) => history.event(&value, event, trace),
                 Ok(None) => break,
                 Err(error) => {
-                    let why = if error.kind() == std::io::ErrorKind::UnexpectedEof { "the file is cut".to_string() } else { error.to_string() };
+                    let why =
+                        if error.kind() == std::io::ErrorKind::UnexpectedEof { "the file is cut".to_string() } else { error.to_string() };
                     trace.warn(0, format!("event {event} cannot be read ({why}); it and all later events were left out"));
                     break;
                 }
@@ -97,11 +98,16 @@ impl History {
                 let place = trace.place(&format!("{host}/{}", number(event.get("port"))));
                 let counters = counters(event.get("counters"));
                 let counter = |name: &str| counters.get(name).copied().unwrap_or(0);
-                let files = |what: &str| (counters.iter().filter(|(k, _)| k.ends_with(what) && !k.starts_with("FILE_"))).map(|c| *c.1).sum();
+                let files =
+                    |what: &str| (counters.iter().filter(|(k, _)| k.ends_with(what) && !k.starts_with("FILE_"))).map(|c| *c.1).sum();
                 let finish = number(event.get("finishTime"));
                 let start = self.starts.get(&text("attemptId")).copied().unwrap_or(finish);
                 let began = if stage == 1 { number(event.get("shuffleFinishTime")).max(start) } else { start };
-                let produced = counter("MAP_OUTPUT_MATERIALIZED_BYTES").max(if counters.contains_key("MAP_OUTPUT_MATERIALIZED_BYTES") { 0 } else { counter("MAP_OUTPUT_BYTES") });
+                let produced = counter("MAP_OUTPUT_MATERIALIZED_BYTES").max(if counters.contains_key("MAP_OUTPUT_MATERIALIZED_BYTES") {
+                    0
+                } else {
+                    counter("MAP_OUTPUT_BYTES")
+                });
                 let task = TraceTask {
                     stage,
                     place,
@@ -126,7 +132,13 @@ impl History {
             trace.warn(0, "the history ends without the end of the job: it was still running, or the file is cut");
         }
         if self.failed_attempts > 0 {
-            trace.warn(0, format!("{} task attempts failed or were killed; their bytes are not counted and they are not replayed", self.failed_attempts));
+            trace.warn(
+                0,
+                format!(
+                    "{} task attempts failed or were killed; their bytes are not counted and they are not replayed",
+                    self.failed_attempts
+                ),
+            );
         }
         self.job.is_map_reduce = true;
         self.job.tasks = self.done.into_values().collect();

@@ -49,7 +49,9 @@ impl fmt::Display for LogError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io { after_line: 0, why } => write!(f, "cannot be read: {why}"),
-            Self::Io { after_line, why } => write!(f, "cannot be read beyond line {after_line}: {why}; expected a complete file: copy it again"),
+            Self::Io { after_line, why } => {
+                write!(f, "cannot be read beyond line {after_line}: {why}; expected a complete file: copy it again")
+            }
             Self::Unknown { found } => write!(
                 f,
                 "found {found}; expected a SWIM trace (tab-separated), a Spark event log (JSON lines, plain or gzip, lz4, zstd) or a Hadoop .jhist file"
@@ -243,7 +245,8 @@ pub fn read_log(stream: impl Read) -> Result<Trace, LogError> {
         let more = trace.more_warnings;
         trace.warnings.push(Warning { line: 0, what: format!("{more} more warnings were not kept") });
     }
-    let mut hosts: Vec<&str> = trace.places.iter().map(|p| if trace.kind == "spark" { p.split('/').next().unwrap_or(p) } else { p }).collect();
+    let mut hosts: Vec<&str> =
+        trace.places.iter().map(|p| if trace.kind == "spark" { p.split('/').next().unwrap_or(p) } else { p }).collect();
     hosts.sort_unstable();
     hosts.dedup();
     trace.hosts = trace.tasks.map(|_| hosts.len() as u64);

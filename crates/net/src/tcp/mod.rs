@@ -9,7 +9,7 @@ mod receiver;
 mod scoreboard;
 mod sender;
 
-pub(crate) use receiver::{Reply, Receiver};
+pub(crate) use receiver::{Receiver, Reply};
 pub(crate) use sender::Sender;
 
 use schemars::JsonSchema;
