@@ -99,7 +99,7 @@ mod tests {
             let mut times = vec![IDLE; sources];
             for step in 0..3000 {
                 let source = (stream.next_u64() % sources as u64) as usize;
-                let time = if stream.next_u64() % 4 == 0 { IDLE } else { stream.next_u64() % 64 };
+                let time = if stream.next_u64().is_multiple_of(4) { IDLE } else { stream.next_u64() % 64 };
                 if time < times[source] && step % 2 == 0 {
                     tree.hasten(source as u32, time);
                 } else {

@@ -251,7 +251,7 @@ impl Cluster<'_> {
         let mut steps = 0u64;
         while self.jobs_left > 0 || self.open_flows > 0 || self.tasks_done < self.tasks_total {
             steps += 1;
-            if self.network.packet_hops() >= next_report || steps % (1 << 16) == 0 {
+            if self.network.packet_hops() >= next_report || steps.is_multiple_of(1 << 16) {
                 next_report = self.network.packet_hops() + PROGRESS_EVERY;
                 if !progress(self.tasks_done as f64 / self.tasks_total.max(1) as f64, self.network.packet_hops()) {
                     return Err("stopped".into());

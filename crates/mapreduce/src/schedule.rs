@@ -172,7 +172,7 @@ fn quincy(waiting: &[Waiting], free: &[Free]) -> Vec<(usize, u32)> {
     while flow.augment(0, sink) {}
     // Read the flow: each task's unit goes to a host directly or through rack and cluster; those are interchangeable, so
     // hosts reached through a rack take its tasks in order.
-    let used = |e: u32| e % 2 == 0 && flow.capacity[e as usize ^ 1] > 0;
+    let used = |e: u32| e.is_multiple_of(2) && flow.capacity[e as usize ^ 1] > 0;
     let units = |e: u32| flow.capacity[e as usize ^ 1];
     let mut pool: Vec<VecDeque<usize>> = vec![VecDeque::new(); racks.len()];
     let mut anywhere = VecDeque::new();

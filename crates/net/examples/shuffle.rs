@@ -23,9 +23,9 @@ fn main() {
             fabric_rate: gigabit(10),
             delay: Span::from_base(5_000_000),
         },
-        ports: PortsSpec { buffer: Buffer::Packets(200), nic_queue, overhead: Bytes::ZERO, extra_latency: Span::ZERO },
+        ports: PortsSpec { buffer: Buffer::Packets(200), nic_queue, overhead: Bytes::ZERO, ..PortsSpec::default() },
         eee: EeeSpec { policy, ..EeeSpec::default() },
-        tcp: TcpSpec { receive_window: Window::Bytes(Bytes::from_base(1 << 20)), ack_every: 1, ..TcpSpec::default() },
+        tcp: TcpSpec { ecn: true, receive_window: Window::Bytes(Bytes::from_base(1 << 20)), ack_every: 1, ..TcpSpec::default() },
     };
     let mut network = Network::new(&spec, 1).expect("a valid network");
     let mut starts = Stream::named(1, 0, "starts");

@@ -5,7 +5,7 @@
 
 use crate::eee::{Sleeper, Wake};
 use crate::histogram::Histogram;
-use crate::packet::{Body, Kind, Packet, RETRANSMITTED};
+use crate::packet::{Body, CE, CWR, ECE, ECT, Kind, Packet, RETRANSMITTED};
 use crate::port::Port;
 use crate::spec::{LpiMode, NetworkSpec, NicQueue, Window};
 use crate::stats::{ClassResult, DropCount, NetworkResult};
@@ -135,7 +135,12 @@ impl Network {
                 _ => spec.ports.buffer.limits(),
             };
             let twin = together.then_some(i as u32 ^ 1);
-            ports.push(Port::new(plan.rate, plan.delay.base(), packets, bytes, sleepers.len() as u32 - 1, twin));
+            let mut port = Port::new(plan.rate, plan.delay.base(), packets, bytes, sleepers.len() as u32 - 1, twin);
+            if let (Some(mark), false) = (spec.ports.mark, plan.class == PortClass::Nic) {
+                let (packets, bytes) = mark.limits();
+                port.mark_above(packets, bytes);
+            }
+            ports.push(port);
         }
         let overhead = spec.ports.overhead.base();
         let wire = |payload: u64| {
@@ -165,6 +170,7 @@ impl Network {
             stride,
             tcp: TcpConfig {
                 variant: spec.tcp.variant,
+                ecn: spec.tcp.ecn,
                 window,
                 initial_window: spec.tcp.initial_window,
                 min_rto: spec.tcp.min_rto.base(),
@@ -386,6 +392,8 @@ impl Network {
         if segment.retransmitted {
             bits |= RETRANSMITTED;
             self.retransmissions += 1;
+        } else if self.tcp.ecn {
+            bits |= if segment.reduced { ECT | CWR } else { ECT };
         }
         self.send(flow, bits, segment.number, size, Body::born(self.now));
         true
@@ -512,8 +520,10 @@ impl Network {
     }
 
     fn acknowledge(&mut self, flow: u32) {
-        let (next, body, blocks) = self.receivers[flow as usize].acknowledge();
-        self.send(flow, Kind::Ack as u8, next, self.ack_sizes[blocks as usize], body);
+        let receiver = &mut self.receivers[flow as usize];
+        let bits = Kind::Ack as u8 | if receiver.echo { ECE } else { 0 };
+        let (next, body, blocks) = receiver.acknowledge();
+        self.send(flow, bits, next, self.ack_sizes[blocks as usize], body);
     }
 
     /// A packet reaches its host.
@@ -527,6 +537,9 @@ impl Network {
                 self.latency.record(now - packet.body.birth());
                 let receiver = &mut self.receivers[i];
                 receiver.got += 1;
+                if packet.has(CE | CWR) {
+                    receiver.echo = packet.has(CE);
+                }
                 let was_complete = receiver.is_complete();
                 match receiver.data(packet.seq, packet.has(RETRANSMITTED), &self.tcp) {
                     Reply::Now => {
@@ -550,6 +563,9 @@ impl Network {
                 let sender = &mut self.senders[i];
                 sender.got += 1;
                 sender.acknowledged(packet.seq, packet.body, now, &self.tcp);
+                if packet.has(ECE) {
+                    sender.congestion_echoed();
+                }
                 if sender.is_complete() {
                     self.end_flow_if_quiet(flow);
                 } else {
@@ -624,6 +640,7 @@ impl Network {
                 bytes: of_class().map(|(p, _)| p.sent_bytes).sum(),
                 wakes: of_class().map(|(p, _)| self.sleepers[p.sleeper as usize].wakes).sum(),
                 drops,
+                marks: of_class().map(|(p, _)| p.marks).sum(),
             });
         }
         NetworkResult {

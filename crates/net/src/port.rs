@@ -4,7 +4,7 @@
 //! its arrival at the far end. Which entries have left is found out when it matters, by advancing over departures that
 //! have passed. A packet occupies the buffer until its last bit has left.
 
-use crate::packet::Packet;
+use crate::packet::{CE, ECT, Packet};
 use crate::stats::DropCount;
 use joulepath_engine::Tournament;
 use joulepath_units::BitRate;
@@ -27,6 +27,8 @@ pub(crate) struct Port {
     buffered_bytes: u32,
     limit_packets: u32,
     limit_bytes: u32,
+    mark_packets: u32,
+    mark_bytes: u32,
     ps_per_byte: u64,
     delay: u64,
     /// Packets at the tail that are held.
@@ -42,6 +44,7 @@ pub(crate) struct Port {
     held_since: u128,
     pub most_packets: u32,
     pub drops: DropCount,
+    pub marks: u64,
 }
 
 impl Port {
@@ -57,6 +60,8 @@ impl Port {
             buffered_bytes: 0,
             limit_packets,
             limit_bytes,
+            mark_packets: u32::MAX,
+            mark_bytes: u32::MAX,
             ps_per_byte: ((8_000_000_000_000u128 << FRACTION).div_ceil(u128::from(rate.base()))) as u64,
             delay,
             held: 0,
@@ -68,7 +73,13 @@ impl Port {
             held_since: 0,
             most_packets: 0,
             drops: DropCount::default(),
+            marks: 0,
         }
+    }
+
+    /// Marks ECN-capable packets that find this much in the buffer.
+    pub fn mark_above(&mut self, packets: u32, bytes: u32) {
+        (self.mark_packets, self.mark_bytes) = (packets, bytes);
     }
 
     #[inline(always)]
@@ -139,7 +150,11 @@ impl Port {
     }
 
     #[inline(always)]
-    fn push(&mut self, packet: Packet) -> Option<u64> {
+    fn push(&mut self, mut packet: Packet) -> Option<u64> {
+        if packet.has(ECT) && (self.buffered() >= self.mark_packets || self.buffered_bytes >= self.mark_bytes) {
+            packet.bits |= CE;
+            self.marks += 1;
+        }
         if self.tail.wrapping_sub(self.head) > self.mask {
             self.grow();
         }

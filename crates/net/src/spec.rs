@@ -104,6 +104,8 @@ pub struct LinkPair {
 pub struct PortsSpec {
     /// Buffer of every switch port, in bytes or as `"200 packets"`. A packet counts until its last bit has left.
     pub buffer: Buffer,
+    /// Mark ECN-capable packets that find this much in a switch port's buffer (true simple marking); none by default.
+    pub mark: Option<Buffer>,
     /// The queue of host network cards: `"pushback"` (senders wait for room, as on Linux, nothing is lost) or a limit that drops.
     pub nic_queue: NicQueue,
     /// Bytes on the wire beyond the IP packet: header, frame check, preamble and gap. With `"0 B"` frames have no minimum size either.
@@ -116,6 +118,7 @@ impl Default for PortsSpec {
     fn default() -> Self {
         Self {
             buffer: Buffer::Bytes(Bytes::from_base(128_000)),
+            mark: None,
             nic_queue: NicQueue::Pushback,
             overhead: Bytes::from_base(38),
             extra_latency: Span::ZERO,
@@ -364,6 +367,8 @@ pub enum LpiMode {
 pub struct TcpSpec {
     /// Congestion control.
     pub variant: Variant,
+    /// Explicit congestion notification (RFC 3168): data is ECN-capable; SYN, acknowledgements and retransmissions are not.
+    pub ecn: bool,
     /// Receive window of a connection: bytes or `"unlimited"`.
     pub receive_window: Window,
     /// Initial window in segments (RFC 6928: 10).
@@ -382,6 +387,7 @@ impl Default for TcpSpec {
     fn default() -> Self {
         Self {
             variant: Variant::NewReno,
+            ecn: false,
             receive_window: Window::Bytes(Bytes::from_base(64_000)),
             initial_window: 10,
             min_rto: Span::from_base(200_000_000_000),

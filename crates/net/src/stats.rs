@@ -63,6 +63,8 @@ pub struct ClassResult {
     pub wakes: u64,
     /// Losses.
     pub drops: DropCount,
+    /// Packets that were marked for congestion.
+    pub marks: u64,
 }
 
 /// A finished run of the network.

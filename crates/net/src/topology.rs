@@ -132,7 +132,7 @@ impl Topology {
             let (from, to) = self.routes[(goal * switches + at) as usize];
             let choices = &self.choices[from as usize..to as usize];
             hash = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29) ^ 0xbf58_476d_1ce4_e5b9;
-            let port = choices[((hash >> 32) * choices.len() as u64 >> 32) as usize];
+            let port = choices[(((hash >> 32) * choices.len() as u64) >> 32) as usize];
             path.push(port);
             at = self.ports[port as usize].to - self.hosts;
         }

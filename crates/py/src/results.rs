@@ -34,22 +34,28 @@ pub(crate) fn log_summary(trace: &Trace) -> Value {
     })
 }
 
-/// Accounts summed by class and state: (class, evidence, energy by state, time by state in seconds, ports).
-fn by_class(accounts: &[Account]) -> Vec<(String, Evidence, Vec<(&'static str, Energy, f64)>, usize)> {
-    let mut classes: Vec<(String, Evidence, Vec<(&'static str, Energy, f64)>, usize)> = Vec::new();
+/// The accounts of one class.
+struct Class {
+    name: String,
+    evidence: Evidence,
+    /// State, energy, seconds.
+    states: Vec<(&'static str, Energy, f64)>,
+    ports: usize,
+}
+
+/// Accounts summed by class and state.
+fn by_class(accounts: &[Account]) -> Vec<Class> {
+    let mut classes: Vec<Class> = Vec::new();
     for account in accounts {
-        let found = classes.iter().position(|c| c.0 == account.group);
-        let class = match found {
-            Some(i) => &mut classes[i],
-            None => {
-                let zero = account.states.iter().map(|s| (s.state, Energy::ZERO, 0.0)).collect();
-                classes.push((account.group.clone(), account.evidence, zero, 0));
-                classes.last_mut().expect("just pushed")
-            }
-        };
-        class.1 = class.1.with(account.evidence);
-        class.3 += 1;
-        for (sum, state) in class.2.iter_mut().zip(&account.states) {
+        let i = classes.iter().position(|c| c.name == account.group).unwrap_or_else(|| {
+            let states = account.states.iter().map(|s| (s.state, Energy::ZERO, 0.0)).collect();
+            classes.push(Class { name: account.group.clone(), evidence: account.evidence, states, ports: 0 });
+            classes.len() - 1
+        });
+        let class = &mut classes[i];
+        class.evidence = class.evidence.with(account.evidence);
+        class.ports += 1;
+        for (sum, state) in class.states.iter_mut().zip(&account.states) {
             sum.1 += state.energy;
             sum.2 += state.time.seconds();
         }
@@ -78,7 +84,7 @@ pub(crate) fn cluster(result: &ClusterResult) -> Value {
     let mut states = Map::new();
     let mut evidence: Option<Evidence> = None;
     let mut check = Energy::ZERO;
-    for (class, kind, sums, ports) in by_class(&n.accounts) {
+    for Class { name: class, evidence: kind, states: sums, ports } in by_class(&n.accounts) {
         let of_class = sums.iter().fold(Energy::ZERO, |sum, s| sum + s.1);
         check += of_class;
         energy.insert(class.clone(), of_class.joules().into());

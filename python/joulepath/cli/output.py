@@ -11,7 +11,17 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"), (1e-12, "p"))
+PREFIXES = (
+    (1e12, "T"),
+    (1e9, "G"),
+    (1e6, "M"),
+    (1e3, "k"),
+    (1.0, ""),
+    (1e-3, "m"),
+    (1e-6, "µ"),
+    (1e-9, "n"),
+    (1e-12, "p"),
+)
 
 
 def quantity(value: float | None, unit: str) -> str:
@@ -37,7 +47,15 @@ def digits(value: float) -> str:
     ('1234', '12.3', '0.123')
     """
     size = abs(value)
-    return f"{value:.0f}" if size >= 99.95 else f"{value:.1f}" if size >= 9.995 else f"{value:.2f}" if size >= 0.9995 else f"{value:.3f}"
+    return (
+        f"{value:.0f}"
+        if size >= 99.95
+        else f"{value:.1f}"
+        if size >= 9.995
+        else f"{value:.2f}"
+        if size >= 0.9995
+        else f"{value:.3f}"
+    )
 
 
 def percent(value: float | None, signed: bool = False) -> str:
@@ -61,10 +79,21 @@ def print_json(value: Any) -> None:
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "", labels: int = 1) -> None:
+def print_table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "", labels: int = 1
+) -> None:
     """Print a table; all but the first `labels` columns are numbers."""
     width = None if sys.stdout.isatty() else 160
-    table = Table(title=title, caption=caption or None, title_justify="left", caption_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table = Table(
+        title=title,
+        caption=caption or None,
+        title_justify="left",
+        caption_justify="left",
+        title_style="bold",
+        box=None,
+        pad_edge=False,
+        padding=(0, 2, 0, 0),
+    )
     for i, column in enumerate(columns):
         table.add_column(column, justify="left" if i < labels else "right", no_wrap=True)
     for row in rows:

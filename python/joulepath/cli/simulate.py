@@ -14,11 +14,23 @@ from joulepath.sweep import simulate as run_plan
 @click.argument("plan", type=click.Path())
 @click.option("--out", type=click.Path(file_okay=False), help="Folder of the record.  [default: records/<plan>]")
 @click.option("--jobs", type=click.IntRange(1), help="Runs at once.  [default: all cores]")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value of the plan; may be repeated.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value of the plan; may be repeated."
+)
 @click.option("--check", is_flag=True, help="Only check the plan and list its runs.")
-@click.option("--report/--no-report", "with_report", default=True, help="Write report.html into the record.  [default: yes]")
+@click.option(
+    "--report/--no-report", "with_report", default=True, help="Write report.html into the record.  [default: yes]"
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def simulate(plan: str, out: str | None, jobs: int | None, settings: tuple[str, ...], check: bool, with_report: bool, as_json: bool) -> None:
+def simulate(
+    plan: str,
+    out: str | None,
+    jobs: int | None,
+    settings: tuple[str, ...],
+    check: bool,
+    with_report: bool,
+    as_json: bool,
+) -> None:
     """Run every run of a plan, record it, and show a table and a report.
 
     Runs go in parallel. Those whose record exists are not run again, so a stopped command goes on where it was.
@@ -43,7 +55,19 @@ def print_record(record: Record) -> None:
     """Print the table of a record; changes are against its first run with the same other settings."""
     runs = record.runs
     classes = [c for c in ("nic", "edge", "uplink", "core") if any(c in r.metrics["energy_j"] for r in runs)]
-    columns = ["run", "runtime", "change", "latency", "p99", *(f"{c} J" for c in classes), "energy", "of first", "energy-delay", "LPI", "drops"]
+    columns = [
+        "run",
+        "runtime",
+        "change",
+        "latency",
+        "p99",
+        *(f"{c} J" for c in classes),
+        "energy",
+        "of first",
+        "energy-delay",
+        "LPI",
+        "drops",
+    ]
     first = runs[0].metrics
     rows = []
     for run in runs:
@@ -79,5 +103,3 @@ def _setting(text: str) -> tuple[str, Any]:
         except ValueError:
             continue
     return key.strip(), {"true": True, "false": False}.get(value, value)
-
-

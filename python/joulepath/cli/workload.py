@@ -2,8 +2,8 @@
 
 import click
 
-from joulepath.cli.output import count, print_json, print_table, quantity
 from joulepath._core import TraceFileError
+from joulepath.cli.output import count, print_json, print_table, quantity
 from joulepath.workload import inspect_workload
 
 MATRIX_SHOWN = 12
@@ -36,8 +36,24 @@ def inspect(file: str, as_json: bool) -> None:
         ("shuffle, read from the own executor", "shuffle_read_local_bytes"),
         ("written to files", "output_bytes"),
     ]
-    rows = [[name, count(found[key]), ""] for name, key in (("jobs", "jobs"), ("of these failed", "jobs_failed"), ("tasks", "tasks"), ("hosts", "hosts"), ("executors", "executors"))]
-    rows += [[name, f"{count(found[key])} B" if found[key] is not None else "n/a", quantity(found[key], "B") if found[key] else ""] for name, key in bytes_]
+    rows = [
+        [name, count(found[key]), ""]
+        for name, key in (
+            ("jobs", "jobs"),
+            ("of these failed", "jobs_failed"),
+            ("tasks", "tasks"),
+            ("hosts", "hosts"),
+            ("executors", "executors"),
+        )
+    ]
+    rows += [
+        [
+            name,
+            f"{count(found[key])} B" if found[key] is not None else "n/a",
+            quantity(found[key], "B") if found[key] else "",
+        ]
+        for name, key in bytes_
+    ]
     compression = "" if found["compression"] == "none" else f", {found['compression']}"
     print_table(f"{file}: {found['kind']} log{compression}", ("", "value", ""), rows)
     matrix = found["matrix"]
@@ -45,7 +61,10 @@ def inspect(file: str, as_json: bool) -> None:
         click.echo()
         title = "shuffle from (row) to (column)"
         short = [f"{i}" for i in range(len(matrix["places"]))]
-        rows = [[f"{i}  {place}", *(quantity(b, "B") for b in row)] for i, (place, row) in enumerate(zip(matrix["places"], matrix["bytes"], strict=True))]
+        rows = [
+            [f"{i}  {place}", *(quantity(b, "B") for b in row)]
+            for i, (place, row) in enumerate(zip(matrix["places"], matrix["bytes"], strict=True))
+        ]
         print_table(title, ("", *short), rows, caption=matrix["basis"])
     for warning in found["warnings"]:
         where = f"line {warning['line']}: " if warning["line"] else ""

@@ -107,7 +107,9 @@ def load_plan(source: str | Path | dict[str, Any], overrides: dict[str, Any] | N
         except IsADirectoryError:
             raise PlanFileError(f"{path}: found a directory; expected a TOML file in it") from None
         except UnicodeDecodeError as error:
-            raise PlanFileError(f"{path}: found bytes that are not UTF-8 at offset {error.start}; expected TOML") from None
+            raise PlanFileError(
+                f"{path}: found bytes that are not UTF-8 at offset {error.start}; expected TOML"
+            ) from None
         except tomllib.TOMLDecodeError as error:
             raise PlanFileError(f"{path}: not valid TOML: {error}") from None
         except OSError as error:
@@ -163,19 +165,27 @@ def _expand(path: Path, table: dict[str, Any]) -> Plan:
                 elif key != "label":
                     _set(body, key, _without_label(value), path)
         labels = [settings.get("label")] if "label" in settings else []
-        labels += [text for key, text in settings.items() if key != "label" and not _is_zipped_behind_label(dimensions, key)]
+        labels += [
+            text for key, text in settings.items() if key != "label" and not _is_zipped_behind_label(dimensions, key)
+        ]
         label = " · ".join(labels) or path.stem
         _relative_files(path, body)
         for repetition in range(repeat):
             name = f"{label} · repetition {repetition + 1}" if repeat > 1 else label
-            runs.append(Run(name, settings | ({"repeat": str(repetition + 1)} if repeat > 1 else {}), run_seed, repetition, body))
+            runs.append(
+                Run(
+                    name, settings | ({"repeat": str(repetition + 1)} if repeat > 1 else {}), run_seed, repetition, body
+                )
+            )
     for run in runs:
         _check(path, run)
     if len({run.label for run in runs}) < len(runs):
         raise _fail(path, "grid", "two runs with the same label", "values, or labels, that differ")
     figures = tuple(_figure(path, i, f) for i, f in enumerate(table.get("figure", [])))
     title = _text(path, table, "title") or path.stem.replace("_", " ").replace("-", " ")
-    return Plan(path, title, _text(path, table, "source"), _text(path, table, "description"), tuple(runs), dimensions, figures)
+    return Plan(
+        path, title, _text(path, table, "source"), _text(path, table, "description"), tuple(runs), dimensions, figures
+    )
 
 
 def _check(path: Path, run: Run) -> None:

@@ -103,7 +103,12 @@ class RunRecord:
         folder.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=".partial-", dir=folder.parent))
         try:
-            files = {"run.json": run, "metrics.json": result["metrics"], "ledger.json": result["ledger"], "environment.json": environment}
+            files = {
+                "run.json": run,
+                "metrics.json": result["metrics"],
+                "ledger.json": result["ledger"],
+                "environment.json": environment,
+            }
             for name, value in files.items():
                 with open(partial / name, "w", encoding="utf-8") as file:
                     file.write(_dump(value))
@@ -125,17 +130,25 @@ class Record:
         try:
             self.plan: dict[str, Any] = json.loads((self.folder / "plan.json").read_text(encoding="utf-8"))
             if self.plan["format"] != FORMAT:
-                raise RecordError(f"{self.folder}: found a record of format {self.plan['format']}; expected {FORMAT}: run the plan again")
+                raise RecordError(
+                    f"{self.folder}: found a record of format {self.plan['format']}; expected {FORMAT}: run the plan again"
+                )
             names = list(self.plan["runs"])
         except FileNotFoundError:
-            raise RecordError(f"{self.folder}: found no record (no plan.json in it); expected a folder made by joulepath simulate") from None
+            raise RecordError(
+                f"{self.folder}: found no record (no plan.json in it); expected a folder made by joulepath simulate"
+            ) from None
         except (KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
             raise RecordError(f"{self.folder / 'plan.json'}: damaged ({error}); run the plan again") from None
         except OSError as error:
             raise RecordError(f"{self.folder}: cannot be read: {error.strerror}") from None
         if any("/" in n or n.startswith(".") for n in names):
             raise RecordError(f"{self.folder / 'plan.json'}: damaged (a run outside the record); run the plan again")
-        self.runs = [RunRecord(self.folder / "runs" / name) for name in names if RunRecord.is_complete(self.folder / "runs" / name)]
+        self.runs = [
+            RunRecord(self.folder / "runs" / name)
+            for name in names
+            if RunRecord.is_complete(self.folder / "runs" / name)
+        ]
         self.missing = len(names) - len(self.runs)
 
     @property
@@ -148,8 +161,22 @@ class Record:
         runs = []
         for run in self.runs:
             metrics = {k: v for k, v in run.metrics.items() if k != "latency_histogram"}
-            runs.append({"label": run.label, "settings": run.run["settings"], "seed": run.run["seed"], **metrics, "cpu_s": run.environment["cpu_s"]})
-        return {"title": self.title, "record": str(self.folder), "evidence": "simulated", "missing_runs": self.missing, "runs": runs}
+            runs.append(
+                {
+                    "label": run.label,
+                    "settings": run.run["settings"],
+                    "seed": run.run["seed"],
+                    **metrics,
+                    "cpu_s": run.environment["cpu_s"],
+                }
+            )
+        return {
+            "title": self.title,
+            "record": str(self.folder),
+            "evidence": "simulated",
+            "missing_runs": self.missing,
+            "runs": runs,
+        }
 
     def table(self) -> pa.Table:
         """One row for each run: label, settings, and every single-valued metric (nested names joined by dots).
@@ -187,7 +214,10 @@ class Record:
         """Write what belongs to the whole record before its runs."""
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(folder / "plan.json", _dump({"format": FORMAT, "version": __version__, **plan}))
-        write_whole(folder / "README.txt", f"{plan['title']}\n\nMade by joulepath {__version__}. To make it again:\n\n    {command}\n")
+        write_whole(
+            folder / "README.txt",
+            f"{plan['title']}\n\nMade by joulepath {__version__}. To make it again:\n\n    {command}\n",
+        )
 
     def write_tables(self) -> None:
         """Write the Parquet files over all runs."""

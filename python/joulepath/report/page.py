@@ -70,8 +70,28 @@ def _record(record: Record) -> dict[str, Any]:
             {
                 "label": run.label,
                 "settings": run.run["settings"],
-                **{k: m[k] for k in ("runtime_s", "job_runtime_s_mean", "latency_s_mean", "latency_s_p99", "energy_j", "energy_delay_js")},
-                **{k: m[k] for k in ("evidence", "state_ratio", "drops", "retransmissions", "timeouts", "throughput_bps_node_mean")},
+                **{
+                    k: m[k]
+                    for k in (
+                        "runtime_s",
+                        "job_runtime_s_mean",
+                        "latency_s_mean",
+                        "latency_s_p99",
+                        "energy_j",
+                        "energy_delay_js",
+                    )
+                },
+                **{
+                    k: m[k]
+                    for k in (
+                        "evidence",
+                        "state_ratio",
+                        "drops",
+                        "retransmissions",
+                        "timeouts",
+                        "throughput_bps_node_mean",
+                    )
+                },
                 "latency": _cumulative(m["latency_histogram"]),
             }
         )
@@ -99,7 +119,7 @@ def _cumulative(histogram: list[list[float]], points: int = 120) -> list[list[fl
     for _, high, count in histogram:
         seen += count
         share = seen / total
-        if not out or share - out[-1][1] >= 1 / points or share > 0.99 and (1 - out[-1][1]) > 1.2 * (1 - share):
+        if not out or share - out[-1][1] >= 1 / points or (share > 0.99 and (1 - out[-1][1]) > 1.2 * (1 - share)):
             out.append([high, share])
     return out
 
@@ -112,7 +132,14 @@ def notebook_table(record: Record) -> str:
     for run in record.runs:
         m = run.metrics
         p99 = "n/a" if m["latency_s_p99"] is None else f"{m['latency_s_p99'] * 1e6:.0f}"
-        cells = (run.label, f"{m['runtime_s']:.3f}", f"{m['energy_j']['total']:.1f}", f"{m['energy_j']['total'] / first:.1%}", p99, f"{m['drops']:,}")
+        cells = (
+            run.label,
+            f"{m['runtime_s']:.3f}",
+            f"{m['energy_j']['total']:.1f}",
+            f"{m['energy_j']['total'] / first:.1%}",
+            p99,
+            f"{m['drops']:,}",
+        )
         rows.append("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in cells) + "</tr>")
     head = "".join(f"<th>{html.escape(c)}</th>" for c in columns)
     note = f"simulated times, {record.runs[0].metrics['evidence']} energy" if record.runs else "no runs"

@@ -24,7 +24,9 @@ class Stopped(RuntimeError):
 
     def __init__(self, record: Record, left: int) -> None:
         total = len(record.runs) + left
-        super().__init__(f"stopped: {len(record.runs)} of {total} runs are recorded in {record.folder}; the same command goes on from there")
+        super().__init__(
+            f"stopped: {len(record.runs)} of {total} runs are recorded in {record.folder}; the same command goes on from there"
+        )
         self.record = record
 
 
@@ -77,7 +79,9 @@ def simulate(
     return record
 
 
-def _run_all(todo: list[tuple[Run, Path]], workers: int, logs: "_Logs", progress: Progress | None, stop: threading.Event) -> None:
+def _run_all(
+    todo: list[tuple[Run, Path]], workers: int, logs: "_Logs", progress: Progress | None, stop: threading.Event
+) -> None:
     with ThreadPoolExecutor(workers) as pool:
         pending = {pool.submit(_run_one, run, target, logs, progress, stop) for run, target in todo}
         try:
@@ -117,7 +121,14 @@ def _run_one(run: Run, target: Path, logs: "_Logs", progress: Progress | None, s
     body = json.loads(json.dumps(run.resolved))
     if run.log_path:
         body["workload"]["file"] = f"{Path(run.log_path).name} sha256:{logs.digest(run.log_path)}"
-    about = {"label": run.label, "settings": run.settings, "seed": run.seed, "repetition": run.repetition, "version": __version__, "plan": body}
+    about = {
+        "label": run.label,
+        "settings": run.settings,
+        "seed": run.seed,
+        "repetition": run.repetition,
+        "version": __version__,
+        "plan": body,
+    }
     RunRecord.write(target, about, result, environment)
     if progress:
         progress(run.label, 1.0, result["metrics"]["packet_hops"])

@@ -48,7 +48,7 @@ pub(super) fn read(stream: Stream<'_>, trace: &mut Trace) -> Result<(), LogError
             let number = lines.number + 1;
             match lines.next()? {
                 None => break,
-                Some(Line::Text(text)) if text.is_empty() => {}
+                Some(Line::Text([])) => {}
                 Some(Line::Text(text)) => match serde_json::from_slice::<Value>(text) {
                     Ok(value) => history.event(&value, number, trace),
                     Err(_) => trace.warn(number, "not an event in JSON, perhaps cut; it was left out"),

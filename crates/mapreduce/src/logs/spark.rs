@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 #[derive(Deserialize)]
 #[serde(tag = "Event")]
+#[allow(clippy::enum_variant_names, reason = "these are the names in the log")]
 enum Event {
     SparkListenerLogStart {
         #[serde(rename = "Spark Version", default)]
@@ -166,7 +167,6 @@ pub(super) fn read(stream: Stream<'_>, trace: &mut Trace) -> Result<(), LogError
                 continue;
             }
             Ok(None) => break,
-            Err(error) if events == 0 => return Err(error),
             Err(error) => return Err(error),
         };
         let wanted = |name: &[u8]| WANTED.iter().any(|w| name.starts_with(w.as_bytes()));

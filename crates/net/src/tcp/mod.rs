@@ -30,6 +30,8 @@ pub enum Variant {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TcpConfig {
     pub variant: Variant,
+    /// Explicit congestion notification (RFC 3168).
+    pub ecn: bool,
     /// Receive window in segments.
     pub window: u32,
     pub initial_window: u32,

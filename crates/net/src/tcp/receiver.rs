@@ -26,6 +26,8 @@ pub(crate) struct Receiver {
     pub timer_set: bool,
     pub sent: u32,
     pub got: u32,
+    /// Congestion was experienced and the sender has not said that it slowed down (RFC 3168, 6.1.3).
+    pub echo: bool,
     out_of_order: Option<Box<OutOfOrder>>,
 }
 
@@ -39,7 +41,7 @@ struct OutOfOrder {
 
 impl Receiver {
     pub fn new(end: u32) -> Self {
-        Self { next: 0, end, unacknowledged: 0, deadline: u64::MAX, timer_set: false, sent: 0, got: 0, out_of_order: None }
+        Self { next: 0, end, unacknowledged: 0, deadline: u64::MAX, timer_set: false, sent: 0, got: 0, echo: false, out_of_order: None }
     }
 
     pub fn is_complete(&self) -> bool {
@@ -124,7 +126,7 @@ mod tests {
     use crate::tcp::Variant;
 
     const CONFIG: TcpConfig =
-        TcpConfig { variant: Variant::NewReno, window: 44, initial_window: 10, min_rto: 0, ack_every: 2, delayed_ack: 0 };
+        TcpConfig { variant: Variant::NewReno, ecn: false, window: 44, initial_window: 10, min_rto: 0, ack_every: 2, delayed_ack: 0 };
 
     #[test]
     fn acknowledges_every_second_and_the_last() {

@@ -21,6 +21,8 @@ enum State {
 pub(crate) struct Segment {
     pub number: u32,
     pub retransmitted: bool,
+    /// It tells the receiver that the window was reduced.
+    pub reduced: bool,
 }
 
 /// No segment is being timed.
@@ -43,6 +45,9 @@ pub(crate) struct Sender {
     pub waiting: bool,
     /// The first retransmission of a recovery is sent whatever is in flight (RFC 6675, section 5, step 4.3).
     fast_retransmit: bool,
+    /// The next new segment says that the window was reduced; echoes below `echo_until` are of the same congestion (RFC 3168, 6.1.2).
+    reduced: bool,
+    echo_until: u32,
     timed: u32,
     timed_at: u64,
     srtt: u64,
@@ -73,6 +78,8 @@ impl Sender {
             backoff: 0,
             waiting: false,
             fast_retransmit: false,
+            reduced: false,
+            echo_until: 0,
             timed: 0,
             timed_at: now,
             srtt: 0,
@@ -147,7 +154,7 @@ impl Sender {
         if let Some(number) = self.board.as_mut().and_then(|b| b.resend()) {
             self.fast_retransmit = false;
             self.timed = UNTIMED; // Karn's rule: the outstanding measurement may have become ambiguous.
-            return Some(Segment { number, retransmitted: true });
+            return Some(Segment { number, retransmitted: true, reduced: false });
         }
         let number = self.nxt;
         self.nxt += 1;
@@ -155,7 +162,7 @@ impl Sender {
             self.timed = number;
             self.timed_at = now;
         }
-        Some(Segment { number, retransmitted: false })
+        Some(Segment { number, retransmitted: false, reduced: std::mem::take(&mut self.reduced) })
     }
 
     /// An acknowledgement of everything below `next`, with SACK blocks.
@@ -222,6 +229,16 @@ impl Sender {
         }
     }
 
+    /// The receiver echoes congestion: reduce the window, once for each window of data (RFC 3168, 6.1.2).
+    pub fn congestion_echoed(&mut self) {
+        if self.state == State::Open && self.una > self.echo_until {
+            self.reduce(self.in_flight().max(1));
+            self.cwnd = self.ssthresh;
+            self.reduced = true;
+            self.echo_until = self.nxt;
+        }
+    }
+
     fn reduce(&mut self, flight: u32) {
         self.ssthresh = match &mut self.cubic {
             Some(cubic) => cubic.reduce(self.cwnd.min(flight)),
@@ -283,8 +300,15 @@ mod tests {
     use super::*;
 
     const MS: u64 = 1_000_000_000;
-    const CONFIG: TcpConfig =
-        TcpConfig { variant: Variant::NewReno, window: 1000, initial_window: 10, min_rto: 200 * MS, ack_every: 1, delayed_ack: 0 };
+    const CONFIG: TcpConfig = TcpConfig {
+        variant: Variant::NewReno,
+        ecn: false,
+        window: 1000,
+        initial_window: 10,
+        min_rto: 200 * MS,
+        ack_every: 1,
+        delayed_ack: 0,
+    };
 
     fn opened(end: u32) -> Sender {
         let mut sender = Sender::new(end, 0, &CONFIG);
@@ -327,7 +351,7 @@ mod tests {
         for n in 1..=9 {
             sender.acknowledged(0, sack(&[(1, n)]), 2 * MS, &CONFIG);
             if n == 3 {
-                assert_eq!(sender.segment(2 * MS, &CONFIG), Some(Segment { number: 0, retransmitted: true }));
+                assert_eq!(sender.segment(2 * MS, &CONFIG), Some(Segment { number: 0, retransmitted: true, reduced: false }));
                 assert_eq!((sender.cwnd, sender.state), (5, State::Recovery));
             } else if n < 3 {
                 // Limited transmit (RFC 3042): one new segment for each of the first duplicates.
@@ -354,6 +378,25 @@ mod tests {
         assert_eq!(send_all(&mut sender, due + MS), [3, 4]);
         sender.acknowledged(6, Body::default(), due + 2 * MS, &CONFIG);
         assert_eq!(send_all(&mut sender, due + 2 * MS)[..2], [6, 7]);
+    }
+
+    #[test]
+    fn one_cut_for_each_window_of_echoes() {
+        let mut sender = opened(1000);
+        assert_eq!(send_all(&mut sender, MS).len(), 10);
+        for next in 1..=10 {
+            sender.acknowledged(next, Body::default(), 2 * MS, &CONFIG);
+            sender.congestion_echoed();
+            assert!(sender.cwnd <= 5, "{}", sender.cwnd);
+            if let Some(segment) = sender.segment(2 * MS, &CONFIG) {
+                assert_eq!(segment.reduced, segment.number == 10, "only the first new segment says so");
+            }
+        }
+        let cwnd = sender.cwnd;
+        assert!((4..=6).contains(&cwnd), "{cwnd}");
+        sender.acknowledged(11, Body::default(), 3 * MS, &CONFIG);
+        sender.congestion_echoed();
+        assert!(sender.cwnd < cwnd);
     }
 
     #[test]
