@@ -33,12 +33,8 @@ PHYS = ("100BASE-TX", "1000BASE-T", "10GBASE-T")
 @click.option("--overhead", help="Wire bytes beyond the frame.  [default: 38 B; 24 B for Ethernet captures]")
 @click.option("--frames", type=int, default=1_000_000, show_default=True, help="How many frames.")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True, help="Seed of the arrivals.")
-@click.option(
-    "--trace", type=click.Path(), help='Arrivals from a file instead: pcap, pcapng, or lines of "seconds bytes".'
-)
-@click.option(
-    "--departures", type=click.Path(dir_okay=False), help='Write "arrival_s bytes departure_s" of every frame.'
-)
+@click.option("--trace", type=click.Path(), help='Arrivals from a file instead: pcap, pcapng, or lines of "seconds bytes".')
+@click.option("--departures", type=click.Path(dir_okay=False), help='Write "arrival_s bytes departure_s" of every frame.')
 @click.option(
     "--lpi",
     type=click.Choice(("independent", "both")),
@@ -46,9 +42,7 @@ PHYS = ("100BASE-TX", "1000BASE-T", "10GBASE-T")
     show_default=True,
     help="Whether the two directions sleep one by one or together.",
 )
-@click.option(
-    "--lpi-power", type=float, default=0.1, show_default=True, help="Power in low-power idle as a share of full power."
-)
+@click.option("--lpi-power", type=float, default=0.1, show_default=True, help="Power in low-power idle as a share of full power.")
 @click.option(
     "--method",
     type=click.Choice(("simulate", "analytic")),

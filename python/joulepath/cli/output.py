@@ -47,15 +47,7 @@ def digits(value: float) -> str:
     ('1234', '12.3', '0.123')
     """
     size = abs(value)
-    return (
-        f"{value:.0f}"
-        if size >= 99.95
-        else f"{value:.1f}"
-        if size >= 9.995
-        else f"{value:.2f}"
-        if size >= 0.9995
-        else f"{value:.3f}"
-    )
+    return f"{value:.0f}" if size >= 99.95 else f"{value:.1f}" if size >= 9.995 else f"{value:.2f}" if size >= 0.9995 else f"{value:.3f}"
 
 
 def percent(value: float | None, signed: bool = False) -> str:
@@ -79,9 +71,7 @@ def print_json(value: Any) -> None:
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-def print_table(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "", labels: int = 1
-) -> None:
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "", labels: int = 1) -> None:
     """Print a table; all but the first `labels` columns are numbers."""
     width = None if sys.stdout.isatty() else 160
     table = Table(

@@ -10,9 +10,7 @@ from joulepath.report import write_report
 
 @click.command(epilog="Example: joulepath report records/terasort records/nds_q72 --out comparison.html")
 @click.argument("records", nargs=-1, required=True, type=click.Path())
-@click.option(
-    "--out", default="report.html", show_default=True, type=click.Path(dir_okay=False), help="The page to write."
-)
+@click.option("--out", default="report.html", show_default=True, type=click.Path(dir_okay=False), help="The page to write.")
 def report(records: tuple[str, ...], out: str) -> None:
     """Write one self-contained page over one or more records: charts, and the table behind each.
 

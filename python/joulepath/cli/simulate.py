@@ -14,13 +14,9 @@ from joulepath.sweep import simulate as run_plan
 @click.argument("plan", type=click.Path())
 @click.option("--out", type=click.Path(file_okay=False), help="Folder of the record.  [default: records/<plan>]")
 @click.option("--jobs", type=click.IntRange(1), help="Runs at once.  [default: all cores]")
-@click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value of the plan; may be repeated."
-)
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value of the plan; may be repeated.")
 @click.option("--check", is_flag=True, help="Only check the plan and list its runs.")
-@click.option(
-    "--report/--no-report", "with_report", default=True, help="Write report.html into the record.  [default: yes]"
-)
+@click.option("--report/--no-report", "with_report", default=True, help="Write report.html into the record.  [default: yes]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def simulate(
     plan: str,
@@ -89,7 +85,8 @@ def print_record(record: Record) -> None:
                 count(m["drops"]),
             ]
         )
-    caption = f"simulated times, {first['evidence']} energy (transmitting side of every port) · change, of first and energy-delay: against {runs[0].label}"
+    known = f"simulated times, {first['evidence']} energy (transmitting side of every port)"
+    caption = f"{known} · change, of first and energy-delay: against {runs[0].label}"
     print_table(record.title, columns, rows, caption=caption)
 
 

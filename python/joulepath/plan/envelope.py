@@ -22,6 +22,8 @@ ENVELOPE = ("model", "title", "description", "source", "seed", "repeat", "grid",
 FIGURE = ("title", "x", "y", "series", "facet", "relative_to", "kind", "note")
 FIGURE_KINDS = ("bar", "line", "dot")
 MAX_RUNS = 10_000
+# A list under "label.NAME" names the values that are zipped with it and changes nothing itself.
+LABEL = "label."
 
 
 class PlanFileError(ValueError):
@@ -30,7 +32,10 @@ class PlanFileError(ValueError):
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart of a plan's runs: `y` is a metric (dots for nesting), `x` and `series` are grid keys or `label`."""
+    """A chart of a plan's runs: `y` is a metric (dots for nesting), `x`, `series` and `facet` are grid keys or label names.
+
+    `relative_to` is `key=value`: each y is divided by that of the run which differs in this key alone.
+    """
 
     title: str
     y: str
@@ -107,9 +112,7 @@ def load_plan(source: str | Path | dict[str, Any], overrides: dict[str, Any] | N
         except IsADirectoryError:
             raise PlanFileError(f"{path}: found a directory; expected a TOML file in it") from None
         except UnicodeDecodeError as error:
-            raise PlanFileError(
-                f"{path}: found bytes that are not UTF-8 at offset {error.start}; expected TOML"
-            ) from None
+            raise PlanFileError(f"{path}: found bytes that are not UTF-8 at offset {error.start}; expected TOML") from None
         except tomllib.TOMLDecodeError as error:
             raise PlanFileError(f"{path}: not valid TOML: {error}") from None
         except OSError as error:
@@ -159,33 +162,27 @@ def _expand(path: Path, table: dict[str, Any]) -> Plan:
         body, settings, run_seed = deepcopy(base), {}, seed
         for dimension, values in zip(dimensions, choice, strict=True):
             for key, value in zip(dimension.keys, values, strict=True):
-                settings[key] = _label_of(value)
+                if key.startswith(LABEL):
+                    settings[key.removeprefix(LABEL)] = _label_of(value)
+                    continue
+                if not any(k.startswith(LABEL) for k in dimension.keys):
+                    settings[key] = _label_of(value)
                 if key == "seed":
                     run_seed = _integer(path, {"grid.seed": value}, "grid.seed", 1, 0, 2**63 - 1)
-                elif key != "label":
+                else:
                     _set(body, key, _without_label(value), path)
-        labels = [settings.get("label")] if "label" in settings else []
-        labels += [
-            text for key, text in settings.items() if key != "label" and not _is_zipped_behind_label(dimensions, key)
-        ]
-        label = " · ".join(labels) or path.stem
+        label = " · ".join(settings.values()) or path.stem
         _relative_files(path, body)
         for repetition in range(repeat):
             name = f"{label} · repetition {repetition + 1}" if repeat > 1 else label
-            runs.append(
-                Run(
-                    name, settings | ({"repeat": str(repetition + 1)} if repeat > 1 else {}), run_seed, repetition, body
-                )
-            )
+            runs.append(Run(name, settings | ({"repeat": str(repetition + 1)} if repeat > 1 else {}), run_seed, repetition, body))
     for run in runs:
         _check(path, run)
     if len({run.label for run in runs}) < len(runs):
         raise _fail(path, "grid", "two runs with the same label", "values, or labels, that differ")
     figures = tuple(_figure(path, i, f) for i, f in enumerate(table.get("figure", [])))
     title = _text(path, table, "title") or path.stem.replace("_", " ").replace("-", " ")
-    return Plan(
-        path, title, _text(path, table, "source"), _text(path, table, "description"), tuple(runs), dimensions, figures
-    )
+    return Plan(path, title, _text(path, table, "source"), _text(path, table, "description"), tuple(runs), dimensions, figures)
 
 
 def _check(path: Path, run: Run) -> None:
@@ -237,10 +234,6 @@ def _flatten(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
             yield from _flatten(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value
-
-
-def _is_zipped_behind_label(dimensions: tuple[Dimension, ...], key: str) -> bool:
-    return any(key in d.keys and "label" in d.keys for d in dimensions)
 
 
 def _label_of(value: Any) -> str:

@@ -130,9 +130,7 @@ class Record:
         try:
             self.plan: dict[str, Any] = json.loads((self.folder / "plan.json").read_text(encoding="utf-8"))
             if self.plan["format"] != FORMAT:
-                raise RecordError(
-                    f"{self.folder}: found a record of format {self.plan['format']}; expected {FORMAT}: run the plan again"
-                )
+                raise RecordError(f"{self.folder}: found a record of format {self.plan['format']}; expected {FORMAT}: run the plan again")
             names = list(self.plan["runs"])
         except FileNotFoundError:
             raise RecordError(
@@ -144,11 +142,7 @@ class Record:
             raise RecordError(f"{self.folder}: cannot be read: {error.strerror}") from None
         if any("/" in n or n.startswith(".") for n in names):
             raise RecordError(f"{self.folder / 'plan.json'}: damaged (a run outside the record); run the plan again")
-        self.runs = [
-            RunRecord(self.folder / "runs" / name)
-            for name in names
-            if RunRecord.is_complete(self.folder / "runs" / name)
-        ]
+        self.runs = [RunRecord(self.folder / "runs" / name) for name in names if RunRecord.is_complete(self.folder / "runs" / name)]
         self.missing = len(names) - len(self.runs)
 
     @property

@@ -17,6 +17,7 @@ from joulepath.record import Record
 from joulepath.record.record import write_whole
 from joulepath.report.figures import figure_rows
 
+NO_SCRIPT = "This page draws its charts with a script that it carries; the numbers are in the record's metrics.parquet."
 CLASSES = {"nic": "network cards", "edge": "switch to host", "uplink": "switch up", "core": "switch down"}
 
 
@@ -50,7 +51,7 @@ def page(title: str, data: dict[str, Any]) -> str:
 <style>{style}</style>
 </head>
 <body>
-<main id="page"><noscript>This page draws its charts with a script that it carries; the numbers are in the record's metrics.parquet.</noscript></main>
+<main id="page"><noscript>{NO_SCRIPT}</noscript></main>
 <script type="application/json" id="data">{payload}</script>
 {tags}
 </body>

@@ -79,9 +79,7 @@ def simulate(
     return record
 
 
-def _run_all(
-    todo: list[tuple[Run, Path]], workers: int, logs: "_Logs", progress: Progress | None, stop: threading.Event
-) -> None:
+def _run_all(todo: list[tuple[Run, Path]], workers: int, logs: "_Logs", progress: Progress | None, stop: threading.Event) -> None:
     with ThreadPoolExecutor(workers) as pool:
         pending = {pool.submit(_run_one, run, target, logs, progress, stop) for run, target in todo}
         try:

@@ -387,7 +387,7 @@ mod tests {
         for next in 1..=10 {
             sender.acknowledged(next, Body::default(), 2 * MS, &CONFIG);
             sender.congestion_echoed();
-            assert!(sender.cwnd <= 5, "{}", sender.cwnd);
+            assert!(sender.cwnd <= 6, "{}", sender.cwnd);
             if let Some(segment) = sender.segment(2 * MS, &CONFIG) {
                 assert_eq!(segment.reduced, segment.number == 10, "only the first new segment says so");
             }

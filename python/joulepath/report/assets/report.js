@@ -31,10 +31,10 @@
   const figure = (title, badges, chart, caption, columns, rows) => {
     chart.setAttribute("role", "img");
     chart.setAttribute("aria-label", title);
-    return el("figure", {}, el("header", {}, el("h2", {}, title), ...badges), chart, el("figcaption", {}, caption),
+    return el("figure", { class: "card" }, el("header", {}, el("h2", {}, title), ...badges()), chart, el("figcaption", {}, caption),
       el("details", {}, el("summary", {}, "the numbers"), table(columns, rows)));
   };
-  const plot = (options) => Plot.plot({ width: 980, style: { fontSize: "12.5px", fontFamily: "inherit", overflow: "visible" }, ...options });
+  const plot = (options) => Plot.plot({ width: 980, marginBottom: 44, style: { fontSize: "12.5px", fontFamily: "inherit", overflow: "visible" }, ...options });
   const labelMargin = (labels) => Math.min(330, 26 + 7.2 * Math.max(...labels.map((l) => String(l).length)));
 
   const unitOf = (metric) => {
@@ -86,14 +86,14 @@
     const rows = runs.map((r) => ({ run: r.label, slower: 100 * (r.runtime_s / first.runtime_s - 1), energy: 100 * r.energy_j.total / first.energy_j.total }));
     const xs = rows.map((r) => r.slower), span = Math.max(1, Math.max(...xs) - Math.min(...xs));
     const chart = plot({
-      height: 380, marginLeft: 60, marginRight: 110,
+      height: 360, marginLeft: 60, marginRight: 30,
       x: { label: "change of runtime (%)", grid: true, domain: [Math.min(...xs) - 0.05 * span, Math.max(...xs) + 0.12 * span] },
       y: { label: "energy, of " + first.label + " (%)", grid: true, domain: [0, Math.max(100, ...rows.map((r) => r.energy)) * 1.05] },
+      color: { domain: rows.map((r) => r.run), range: colours }, symbol: { domain: rows.map((r) => r.run), legend: true },
       marks: [
         Plot.ruleX([0], { strokeOpacity: 0.4 }), Plot.ruleY([0]),
-        Plot.dot(rows, { x: "slower", y: "energy", r: 5, fill: colours[0], tip: true, title: (r) => r.run + "\n" + r.slower.toFixed(2) + " % runtime\n" + r.energy.toFixed(1) + " % energy" }),
-        Plot.text(rows, Plot.dodgeY ? { x: "slower", y: "energy", text: "run", textAnchor: "start", dx: 9, dy: (_, i) => 0 } : {}),
-      ].filter(Boolean),
+        Plot.dot(rows, { x: "slower", y: "energy", r: 6, stroke: "run", fill: "run", fillOpacity: 0.35, symbol: "run", strokeWidth: 2, tip: true }),
+      ],
     });
     return figure("What is saved against what it costs", badges, chart, "Down is less energy, right is slower; the lower left is best. Both against the first run.",
       ["run", "change of runtime (%)", "energy (%)"], rows.map((r) => [r.run, r.slower.toFixed(3), r.energy.toFixed(2)]));
@@ -170,9 +170,9 @@
     const runs = record.runs;
     if (!runs.length) { page.append(section); continue; }
     const evidence = runs.every((r) => r.evidence === runs[0].evidence) ? runs[0].evidence : "mixed";
-    const times = [badge("simulated")];
-    const joules = [badge("simulated", "simulated time"), badge(evidence, evidence + " power")];
-    section.append(el("figure", {}, el("header", {}, el("h2", {}, "All runs"), ...joules), summary(runs), el("figcaption", {}, "Changes are against the first run, " + runs[0].label + ".")));
+    const times = () => [badge("simulated")];
+    const joules = () => [badge("simulated", "simulated time"), badge(evidence, evidence + " power")];
+    section.append(el("figure", { class: "card" }, el("header", {}, el("h2", {}, "All runs"), ...joules()), summary(runs), el("figcaption", {}, "Changes are against the first run, " + runs[0].label + ".")));
     for (const f of record.figures) if (f.rows.length) section.append(planned(f, f.y.includes("energy") ? joules : times));
     if (runs.length <= 16) {
       section.append(energyByClass(runs, joules));
@@ -185,5 +185,5 @@
   }
   // Tables behind charts belong on paper too.
   window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((d) => d.setAttribute("open", "")));
-  document.documentElement.dataset.drawn = String(document.querySelectorAll("figure svg").length);
+  document.documentElement.dataset.drawn = String(document.querySelectorAll("figure.card svg[role=img], figure.card [role=img] svg").length);
 })();
