@@ -1,6 +1,7 @@
 """One link under an Energy Efficient Ethernet policy."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,9 @@ def link(
     >>> abs(run["energy_ratio"] / exact["energy_ratio"] - 1) < 0.01
     True
     """
+    for flag, value in (("--load", load), ("--lpi-power", lpi_power)):
+        if not math.isfinite(value):
+            raise _core.PlanError(flag, f"found {value}; expected a number from 0 to 1")
     request = {
         "phy": phy,
         "policy": policy,

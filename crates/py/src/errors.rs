@@ -1,6 +1,6 @@
 //! One map from Rust's errors to Python's: a key, what was found, what was expected, the nearest valid choice.
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::{PyErr, create_exception};
 
 create_exception!(joulepath, PlanError, PyValueError, "A plan or a flag has an impossible value. Arguments: key, sentence.");
@@ -14,8 +14,12 @@ pub(crate) fn plan_error(path: &str, message: &str) -> PyErr {
     let choices = quoted.get(1..).unwrap_or_default();
     let list = || choices.join(", ");
     let nearest = |found: &str| {
-        let best = choices.iter().max_by(|a, b| strsim::jaro_winkler(a, found).total_cmp(&strsim::jaro_winkler(b, found)));
-        best.filter(|b| strsim::jaro_winkler(b, found) > 0.6).map_or(String::new(), |b| format!("; did you mean {b:?}?"))
+        let likeness = |choice: &str| {
+            let part = if found.len() > 2 && choice.contains(found) { 0.9 } else { 0.0 };
+            strsim::jaro_winkler(choice, found).max(part)
+        };
+        let best = choices.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+        best.filter(|b| likeness(b) > 0.6).map_or(String::new(), |b| format!("; did you mean {b:?}?"))
     };
     let join = |key: &str| match path {
         "" => key.to_string(),
@@ -43,4 +47,11 @@ pub(crate) fn plan_error(path: &str, message: &str) -> PyErr {
 pub(crate) fn refuse(sentence: &str) -> PyErr {
     let (key, rest) = sentence.split_once(": ").unwrap_or(("", sentence));
     PlanError::new_err((key.to_string(), rest.to_string()))
+}
+
+/// An operating system's error about a file, as Python's open() would raise it.
+pub(crate) fn os_error(path: &str, error: &std::io::Error) -> PyErr {
+    let text = error.to_string();
+    let plain = text.split(" (os error").next().unwrap_or(&text).to_string();
+    PyOSError::new_err((error.raw_os_error().unwrap_or(0), plain, path.to_string()))
 }

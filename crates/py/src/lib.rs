@@ -5,7 +5,7 @@ mod errors;
 mod link;
 mod results;
 
-use errors::{PlanError, TraceFileError, plan_error, refuse};
+use errors::{PlanError, TraceFileError, os_error, plan_error, refuse};
 use joulepath_mapreduce::{ClusterPlan, Trace, read_log};
 use pyo3::prelude::*;
 use schemars::SchemaGenerator;
@@ -28,7 +28,7 @@ impl Log {
 /// Reads a SWIM, Spark or Hadoop log. Raises TraceFileError or OSError.
 #[pyfunction]
 fn read_workload_log(py: Python<'_>, path: String) -> PyResult<Log> {
-    let file = File::open(&path)?;
+    let file = File::open(&path).map_err(|e| os_error(&path, &e))?;
     let trace = py.detach(|| read_log(file)).map_err(|e| TraceFileError::new_err(e.to_string()))?;
     Ok(Log { trace })
 }

@@ -1,10 +1,9 @@
 //! A single link, from JSON to JSON.
 
-use crate::errors::{PlanError, TraceFileError, plan_error};
+use crate::errors::{PlanError, TraceFileError, os_error, plan_error};
 use joulepath_net::{Arrivals, Frames, LinkSpec, LpiMode, Policy, phys, simulate_link, theory};
 use joulepath_units::Bytes;
 use pyo3::PyResult;
-use pyo3::exceptions::PyOSError;
 use serde::Deserialize;
 use serde_json::json;
 use std::fs::File;
@@ -72,7 +71,8 @@ pub(crate) fn run(json: &str) -> PyResult<String> {
     let mut default_overhead = 38;
     let arrivals = match &r.trace {
         Some(path) => {
-            let trace = Frames::read(File::open(path)?).map_err(|e| TraceFileError::new_err(e.to_string()))?;
+            let trace =
+                Frames::read(File::open(path).map_err(|e| os_error(path, &e))?).map_err(|e| TraceFileError::new_err(e.to_string()))?;
             if trace.with_ethernet_header {
                 // The capture has the 14-byte header; frame check, preamble and gap are still missing.
                 default_overhead = 24;
@@ -126,11 +126,10 @@ pub(crate) fn run(json: &str) -> PyResult<String> {
         return Ok(out.to_string());
     }
     let spec = LinkSpec { phy: phy.clone(), policy: r.policy, lpi: r.lpi, lpi_power: r.lpi_power, overhead };
-    let os_error = |path: &str, e: std::io::Error| PyOSError::new_err((e.raw_os_error().unwrap_or(0), e.to_string(), path.to_string()));
     // Departures go to a file beside the final one, which appears only when it is complete.
     let partial = r.departures.as_ref().map(|p| format!("{p}.partial"));
     let mut writer = match &partial {
-        Some(path) => Some(BufWriter::new(File::create(path).map_err(|e| os_error(path, e))?)),
+        Some(path) => Some(BufWriter::new(File::create(path).map_err(|e| os_error(path, &e))?)),
         None => None,
     };
     let mut failure = None;
@@ -144,7 +143,7 @@ pub(crate) fn run(json: &str) -> PyResult<String> {
         let ended = failure.map_or(Ok(()), Err).and_then(|()| w.flush()).and_then(|()| std::fs::rename(partial, path));
         if let Err(error) = ended {
             let _ = std::fs::remove_file(partial);
-            return Err(os_error(path, error));
+            return Err(os_error(path, &error));
         }
     }
     let time = |i: usize| result.account.states[i].time.seconds();

@@ -74,21 +74,15 @@ def print_json(value: Any) -> None:
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "", labels: int = 1) -> None:
     """Print a table; all but the first `labels` columns are numbers."""
     width = None if sys.stdout.isatty() else 160
-    table = Table(
-        title=title,
-        caption=caption or None,
-        title_justify="left",
-        caption_justify="left",
-        title_style="bold",
-        box=None,
-        pad_edge=False,
-        padding=(0, 2, 0, 0),
-    )
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for i, column in enumerate(columns):
         table.add_column(column, justify="left" if i < labels else "right", no_wrap=True)
     for row in rows:
         table.add_row(*row)
+    click.secho(title, bold=True)
     Console(width=width, highlight=False, emoji=False, markup=False).print(table)
+    if caption:
+        click.secho(caption, dim=True)
 
 
 @contextmanager

@@ -85,6 +85,11 @@ impl History {
             (_, "TaskAttemptUnsuccessfulCompletion") => {
                 self.attempts += 1;
                 self.failed_attempts += 1;
+                // An attempt that was killed before it got a node has no port.
+                let port = number(event.get("port"));
+                if port > 0 {
+                    trace.place(&format!("{}/{port}", text("hostname")));
+                }
             }
             (_, "MapAttemptFinished" | "ReduceAttemptFinished" | "TaskAttemptFinished") => {
                 self.attempts += 1;
@@ -98,8 +103,12 @@ impl History {
                 let place = trace.place(&format!("{host}/{}", number(event.get("port"))));
                 let counters = counters(event.get("counters"));
                 let counter = |name: &str| counters.get(name).copied().unwrap_or(0);
-                let files =
-                    |what: &str| (counters.iter().filter(|(k, _)| k.ends_with(what) && !k.starts_with("FILE_"))).map(|c| *c.1).sum();
+                // What a task read as input: the counter of its input format, or of the file systems except the local one
+                // (which also counts spills).
+                let files = |what: &str| {
+                    let remote = counters.iter().filter(|(k, _)| k.ends_with(&format!("_{what}")) && !k.starts_with("FILE_"));
+                    remote.map(|c| *c.1).sum::<u64>().max(counter(what))
+                };
                 let finish = number(event.get("finishTime"));
                 let start = self.starts.get(&text("attemptId")).copied().unwrap_or(finish);
                 let began = if stage == 1 { number(event.get("shuffleFinishTime")).max(start) } else { start };
@@ -112,11 +121,11 @@ impl History {
                     stage,
                     place,
                     compute_ms: finish.saturating_sub(began),
-                    input_bytes: if stage == 0 { files("_BYTES_READ") } else { 0 },
+                    input_bytes: if stage == 0 { files("BYTES_READ") } else { 0 },
                     read_remote_bytes: counter("REDUCE_SHUFFLE_BYTES"),
                     read_local_bytes: 0,
                     shuffle_write_bytes: if stage == 0 { produced } else { 0 },
-                    output_bytes: files("_BYTES_WRITTEN"),
+                    output_bytes: files("BYTES_WRITTEN"),
                 };
                 self.done.insert(text("taskid"), task);
             }

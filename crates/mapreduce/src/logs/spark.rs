@@ -215,12 +215,12 @@ pub(super) fn read(stream: Stream<'_>, trace: &mut Trace) -> Result<(), LogError
             Event::SparkListenerTaskEnd(task) => {
                 tasks += 1;
                 last_ms = last_ms.max(task.info.finish);
+                let place = trace.place(&format!("{}/{}", task.info.host, task.info.executor));
                 let succeeded = task.reason.as_ref().is_none_or(|r| r.reason.is_empty() || r.reason == "Success");
                 if !succeeded {
                     failed_tasks += 1;
                     continue;
                 }
-                let place = trace.place(&format!("{}/{}", task.info.host, task.info.executor));
                 let stage = *open.entry(task.stage).or_insert_with(|| {
                     app.stages.push(TraceStage { id: task.stage, parents: vec![], submit_ms: task.info.launch, end_ms: u64::MAX });
                     app.stages.len() as u32 - 1
