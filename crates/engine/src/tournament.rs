@@ -3,13 +3,15 @@
 //! Each source shows only its next time, so the set holds sources, not events: an insertion or removal replays one
 //! leaf-to-root path, with no allocation and no search. Ties go to the lower source number, which makes runs repeatable.
 
+use std::hint::select_unpredictable;
+
 /// The time of a source that has nothing to come.
 pub const IDLE: u64 = u64::MAX - 1;
 
 #[derive(Clone, Copy)]
 struct Node {
     time: u64,
-    source: u32,
+    source: u64,
 }
 
 /// A winner tree over a fixed number of sources.
@@ -36,11 +38,11 @@ impl Tournament {
     pub fn new(sources: usize) -> Self {
         let leaves = sources.max(1).next_power_of_two();
         let mut nodes = vec![Node { time: IDLE, source: 0 }; 2 * leaves];
-        for (source, node) in nodes[leaves..].iter_mut().enumerate() {
-            node.source = source as u32;
+        for source in 0..leaves {
+            nodes[leaves + source].source = source as u64;
         }
         for i in (1..leaves).rev() {
-            nodes[i].source = nodes[2 * i].source;
+            nodes[i] = nodes[2 * i];
         }
         Self { nodes, leaves }
     }
@@ -50,7 +52,7 @@ impl Tournament {
     #[must_use]
     pub fn first(&self) -> (u64, u32) {
         let root = self.nodes[1];
-        (root.time, root.source)
+        (root.time, root.source as u32)
     }
 
     /// Sets the next time of any source. Use it for the source that [`Tournament::first`] returned: its whole path changes.
@@ -58,30 +60,29 @@ impl Tournament {
     pub fn advance(&mut self, source: u32, time: u64) {
         let nodes = self.nodes.as_mut_slice();
         let mut i = self.leaves + source as usize;
-        let mut winner = Node { time, source };
+        let mut winner = Node { time, source: u64::from(source) };
         nodes[i] = winner;
         while i > 1 {
             let rival = nodes[i ^ 1];
-            // A right child (odd) also loses ties, so that the lower source wins them.
-            winner = if rival.time < winner.time + (i as u64 & 1) { rival } else { winner };
+            // A right child (odd) also loses ties, so that the lower source wins them. Who wins cannot be predicted: moves
+            // on a condition instead of a branch.
+            let beaten = rival.time < winner.time + (i as u64 & 1);
+            winner.time = select_unpredictable(beaten, rival.time, winner.time);
+            winner.source = select_unpredictable(beaten, rival.source, winner.source);
             i >>= 1;
             nodes[i] = winner;
         }
     }
 
-    /// Sets an earlier next time of a source; stops where it no longer wins.
+    /// Sets an earlier next time of a source; stops where it does not win.
     #[inline(always)]
     pub fn hasten(&mut self, source: u32, time: u64) {
         let nodes = self.nodes.as_mut_slice();
         let mut i = self.leaves + source as usize;
         nodes[i].time = time;
-        while i > 1 {
-            let rival = nodes[i ^ 1];
-            if rival.time < time + (i as u64 & 1) {
-                return;
-            }
+        while i > 1 && nodes[i ^ 1].time >= time + (i as u64 & 1) {
             i >>= 1;
-            nodes[i] = Node { time, source };
+            nodes[i] = Node { time, source: u64::from(source) };
         }
     }
 }
