@@ -1,5 +1,5 @@
 # The one command of the project. `make demo` and `make test` set up everything that they need.
-.PHONY: demo test check bench docs lock setup clean
+.PHONY: demo test check bench docs claims lock setup clean
 BIN := .venv/bin
 
 setup:
@@ -24,6 +24,10 @@ bench: setup ## Speed against ns-2 and ns-3 in the same minutes; appends to benc
 
 docs: setup ## Regenerate the generated pages
 	@$(BIN)/python scripts/docs.py
+
+claims: setup ## Run every experiment of the seeds (about 10 CPU minutes) and write docs/claims.md
+	@for plan in experiments/cluster/*.toml; do $(BIN)/joulepath simulate $$plan || exit 1; done
+	@$(BIN)/python scripts/claims.py
 
 lock: setup ## Renew the locked versions
 	@cargo update

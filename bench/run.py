@@ -24,17 +24,24 @@ BUILD = ROOT / "target" / "bench"
 NS3_LIBRARIES = ("core", "network", "internet", "point-to-point", "applications", "traffic-control", "stats", "bridge")
 S1, S2 = ("4", "10", "1000000", "2"), ("4", "40", "64000", "2")
 # Racks, hosts in each, bytes for each pair: about the same number of hops at every size.
-SIZES = (("2", "8", "6000000"), ("4", "10", "1000000"), ("4", "20", "250000"), ("4", "40", "64000"), ("8", "40", "15000"), ("16", "40", "4000"))
+SIZES = (
+    ("2", "8", "6000000"),
+    ("4", "10", "1000000"),
+    ("4", "20", "250000"),
+    ("4", "40", "64000"),
+    ("8", "40", "15000"),
+    ("16", "40", "4000"),
+)
 
 
-def measure(command: list[str]) -> tuple[float, float, str]:
-    """CPU seconds, peak memory in MB, and output of a process."""
+def measure(command: list[str]) -> tuple[float, str]:
+    """CPU seconds and output of a process."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     output = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
     if status:
         sys.exit(f"{' '.join(command)} failed:\n{output}")
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, output
+    return usage.ru_utime + usage.ru_stime, output
 
 
 def value(output: str, key: str) -> float:
@@ -42,8 +49,8 @@ def value(output: str, key: str) -> float:
 
 
 def ours(arguments: tuple[str, ...], policy: str = "legacy") -> dict[str, float]:
-    cpu, memory, output = measure([str(ROOT / "target/release/examples/shuffle"), *arguments, policy])
-    return {"hops": value(output, "hops"), "cpu_s": cpu, "memory_mb": memory}
+    cpu, output = measure([str(ROOT / "target/release/examples/shuffle"), *arguments, policy])
+    return {"hops": value(output, "hops"), "cpu_s": cpu, "memory_mb": value(output, "peak_kb") / 1024}
 
 
 def mean_path(racks: int, per_rack: int) -> float:
@@ -52,19 +59,21 @@ def mean_path(racks: int, per_rack: int) -> float:
 
 
 def ns2() -> dict[str, float]:
-    _, _, output = measure(["ns", str(ROOT / "bench/peers/ns2_shuffle.tcl"), *S1, "Calendar"])
+    _, output = measure(["ns", str(ROOT / "bench/peers/ns2_shuffle.tcl"), *S1, "Calendar"])
     # Every data segment and its acknowledgement cross the mean path; set-up in OTcl is not counted against ns-2.
     return {"hops": 2 * value(output, "data_sent") * mean_path(4, 10), "cpu_s": value(output, "run_cpu")}
 
 
 def ns3() -> dict[str, float]:
     # A fifth of the bytes: 18 CPU seconds. Set-up is not counted.
-    _, _, output = measure([str(BUILD / "ns3_shuffle"), "4", "10", "200000"])
+    _, output = measure([str(BUILD / "ns3_shuffle"), "4", "10", "200000"])
     return {"hops": value(output, "pkt_hops"), "cpu_s": value(output, "run_cpu")}
 
 
 def prepare() -> list[str]:
-    subprocess.run(["cargo", "build", "--release", "--locked", "--quiet", "-p", "joulepath-net", "--example", "shuffle"], cwd=ROOT, check=True)
+    subprocess.run(
+        ["cargo", "build", "--release", "--locked", "--quiet", "-p", "joulepath-net", "--example", "shuffle"], cwd=ROOT, check=True
+    )
     peers = []
     if shutil.which("ns"):
         peers.append("ns2")
@@ -102,7 +111,9 @@ def main() -> None:
             print(f"\r{i + 1}/{options.runs} {name}: {time.monotonic() - started:.1f} s" + " " * 20, end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     rate = {name: statistics.median(r["hops"] / r["cpu_s"] for r in runs) for name, runs in results.items()}
-    spread = {name: (min(r["hops"] / r["cpu_s"] for r in runs), max(r["hops"] / r["cpu_s"] for r in runs)) for name, runs in results.items()}
+    spread = {
+        name: (min(r["hops"] / r["cpu_s"] for r in runs), max(r["hops"] / r["cpu_s"] for r in runs)) for name, runs in results.items()
+    }
     print(f"{'scenario':<14}{'hops/CPU-s':>14}{'lowest':>12}{'highest':>12}{'hops':>14}{'memory':>10}{'ours/theirs':>13}")
     for name, median in rate.items():
         runs = results[name]

@@ -74,7 +74,7 @@ impl ClusterPlan {
     }
 }
 
-/// The software on the hosts. Defaults are those of MRPerf and of the seeds.
+/// The software on the hosts. Defaults are those of MRPerf and of the seeds, except the disk's rate and one output copy, which are assumed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HadoopSpec {

@@ -45,9 +45,11 @@ fn main() {
         }
     }
     let result = network.finish();
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak_kb = status.lines().find_map(|l| l.strip_prefix("VmHWM:")).map_or("nan", |l| l.trim_end_matches("kB").trim()).to_string();
     let energy: f64 = result.accounts.iter().map(|a| a.energy.joules()).sum();
     println!(
-        "hosts={nodes} flows={done} hops={} makespan_s={:.6} drops={} retransmissions={} timeouts={} energy_j={energy:.6} latency_s_mean={:.9}",
+        "hosts={nodes} flows={done} hops={} makespan_s={:.6} drops={} retransmissions={} timeouts={} energy_j={energy:.6} latency_s_mean={:.9} peak_kb={peak_kb}",
         result.packet_hops,
         last.seconds(),
         result.classes.iter().map(|c| c.drops.total()).sum::<u64>(),
