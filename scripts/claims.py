@@ -43,7 +43,9 @@ def judge(claim: dict) -> tuple[str, list[float]]:
         sys.exit(f"{claim['id']}: selects no run")
     low, high = claim["expected"]
     mean = sum(ours) / len(ours)
-    if (claim.get("aggregate") != "mean" and all(low <= v <= high for v in ours)) or (claim.get("aggregate") == "mean" and low <= mean <= high):
+    if (claim.get("aggregate") != "mean" and all(low <= v <= high for v in ours)) or (
+        claim.get("aggregate") == "mean" and low <= mean <= high
+    ):
         return "holds", ours
     return ("partly" if low <= mean <= high else "differs"), ours
 
