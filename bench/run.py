@@ -23,15 +23,16 @@ ROOT = Path(__file__).parent.parent
 BUILD = ROOT / "target" / "bench"
 NS3_LIBRARIES = ("core", "network", "internet", "point-to-point", "applications", "traffic-control", "stats", "bridge")
 S1, S2 = ("4", "10", "1000000", "2"), ("4", "40", "64000", "2")
-# Racks, hosts in each, bytes for each pair: about the same number of hops at every size.
+# Racks, hosts in each, bytes for each connection; every host sends to 15 others: about the same number of hops at every size.
 SIZES = (
     ("2", "8", "6000000"),
-    ("4", "10", "1000000"),
-    ("4", "20", "250000"),
-    ("4", "40", "64000"),
-    ("8", "40", "15000"),
-    ("16", "40", "4000"),
+    ("4", "10", "2000000"),
+    ("4", "20", "1000000"),
+    ("4", "40", "500000"),
+    ("8", "40", "250000"),
+    ("16", "40", "125000"),
 )
+PEERS = "15"
 
 
 def measure(command: list[str]) -> tuple[float, str]:
@@ -48,8 +49,8 @@ def value(output: str, key: str) -> float:
     return float(re.search(rf"{key}=([0-9.e+-]+)", output).group(1))
 
 
-def ours(arguments: tuple[str, ...], policy: str = "legacy") -> dict[str, float]:
-    cpu, output = measure([str(ROOT / "target/release/examples/shuffle"), *arguments, policy])
+def ours(arguments: tuple[str, ...], policy: str = "legacy", *more: str) -> dict[str, float]:
+    cpu, output = measure([str(ROOT / "target/release/examples/shuffle"), *arguments, policy, *more])
     return {"hops": value(output, "hops"), "cpu_s": cpu, "memory_mb": value(output, "peak_kb") / 1024}
 
 
@@ -123,7 +124,7 @@ def main() -> None:
         print(f"{name:<14}{median / 1e6:>12.2f} M{low:>12}{high:>12}{runs[0]['hops']:>14,.0f}{memory:>10}{ratio:>13}")
     growth = {}
     for racks, per_rack, size in SIZES:
-        runs = [ours((racks, per_rack, size, "2")) for _ in range(3)]
+        runs = [ours((racks, per_rack, size, "2"), "legacy", "drop", PEERS) for _ in range(3)]
         growth[int(racks) * int(per_rack)] = statistics.median(r["cpu_s"] / r["hops"] * 1e9 for r in runs)
     print("ns of CPU for each hop by hosts: " + ", ".join(f"{hosts}: {ns:.0f}" for hosts, ns in growth.items()))
     if not options.no_history:

@@ -1,6 +1,7 @@
 //! The speed benchmark's scenario: an all-to-all shuffle on a leaf-spine network. See `bench/`.
 //!
-//! Usage: `shuffle RACKS HOSTS_PER_RACK BYTES SPINES [POLICY] [NIC_QUEUE]`; prints one line of `key=value`.
+//! Usage: `shuffle RACKS HOSTS_PER_RACK BYTES SPINES [POLICY] [NIC_QUEUE] [PEERS]`; prints one line of `key=value`. Each host
+//! sends to all others, or to the PEERS that follow it at equal distances.
 
 use joulepath_engine::Stream;
 use joulepath_net::{Buffer, EeeSpec, Network, NetworkSpec, NicQueue, Notice, PortsSpec, TcpSpec, TopologySpec, Window};
@@ -30,7 +31,10 @@ fn main() {
     let mut network = Network::new(&spec, 1).expect("a valid network");
     let mut starts = Stream::named(1, 0, "starts");
     let mut pairs = Vec::new();
-    for (a, b) in (0..nodes).flat_map(|a| (0..nodes).map(move |b| (a, b))).filter(|(a, b)| a != b) {
+    let peers = (number(6, 0) as u32).min(nodes - 1);
+    let others = if peers == 0 { nodes - 1 } else { peers };
+    let partner = |a: u32, i: u32| (a + 1 + i * (nodes - 1) / others) % nodes;
+    for (a, b) in (0..nodes).flat_map(|a| (0..others).map(move |i| (a, partner(a, i)))) {
         network.set_alarm(Instant::ZERO + Span::from_seconds(starts.uniform() * 1e-3), pairs.len() as u64);
         pairs.push((a, b));
     }

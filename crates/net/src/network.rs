@@ -88,7 +88,6 @@ pub struct Network {
     /// Flows that wait for room in the network card of each host, and whether a timer is set for it.
     waiting: Vec<VecDeque<u32>>,
     nic_timer: Vec<bool>,
-    connections: BTreeMap<(HostId, HostId), u64>,
     seed: u64,
     notices: VecDeque<Notice>,
     latency: Histogram,
@@ -185,7 +184,6 @@ impl Network {
             pushback: spec.ports.nic_queue == NicQueue::Pushback,
             waiting: vec![VecDeque::new(); hosts],
             nic_timer: vec![false; hosts],
-            connections: BTreeMap::new(),
             seed,
             notices: VecDeque::new(),
             latency: Histogram::default(),
@@ -247,19 +245,17 @@ impl Network {
         self.flows[i] = Flow { bytes, age, last_size, last: segments - 1, active: true, lost_forward: 0, lost_back: 0 };
         self.senders[i] = Sender::new(segments, self.now, &self.tcp);
         self.receivers[i] = Receiver::new(segments);
-        // The identity of a connection (hosts and a port number) picks its path, in each direction.
-        let serial = self.connections.entry((src, dst)).or_default();
-        *serial += 1;
+        // The identity of a connection (hosts and a number of its own, as a port would be) picks its path, in each direction.
+        self.flows_started += 1;
         let mut path = Vec::with_capacity(self.stride);
         for (way, (from, to)) in [(src, dst), (dst, src)].into_iter().enumerate() {
-            let identity = (u64::from(from) << 40 | u64::from(to) << 16) ^ *serial ^ self.seed.rotate_left(32);
+            let identity = (u64::from(from) << 40 | u64::from(to) << 16) ^ self.flows_started ^ self.seed.rotate_left(32);
             self.topology.path(from, to, identity, &mut path);
             let start = (2 * i + way) * self.stride;
             for slot in 0..self.stride {
                 self.paths[start + slot] = path.get(slot).map_or(END, |&p| p as u16);
             }
         }
-        self.flows_started += 1;
         self.send(flow, Kind::Syn as u8, 0, self.ack_sizes[0], Body::default());
         self.arm_retransmission(flow);
         flow

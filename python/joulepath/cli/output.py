@@ -108,7 +108,7 @@ def progress_bar(runs: int, shown: bool) -> Iterator[Any]:
         def tell(label: str, share: float, hops: int) -> None:
             shares[label] = (share, hops)
             done = sum(s for s, _ in list(shares.values()))
-            bar.update(task, completed=done, hops=quantity(sum(h for _, h in list(shares.values())), "packet hops"))
+            bar.update(task, completed=done, hops=quantity(sum(h for _, h in list(shares.values())), " packet hops"))
             if share >= 1 and not console.is_terminal:
                 ended = sum(1 for s, _ in list(shares.values()) if s >= 1)
                 click.echo(f"[{ended}/{runs}] {label}", err=True)
