@@ -6,6 +6,8 @@
   // Okabe and Ito (2008): distinct for every kind of colour vision and in grey.
   const colours = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999", "#b8a600", "#7a5cc4", "#333f48"];
   const stateColours = { active: "#d55e00", sleeping: "#e69f00", lpi: "#56b4e9", waking: "#cc79a7" };
+  // Beyond this many runs a record is a grid: its figures say more than charts of every run.
+  const MANY = 16;
   const PREFIXES = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""], [1e-3, "m"], [1e-6, "µ"], [1e-9, "n"], [1e-12, "p"]];
 
   const digits = (v) => { const a = Math.abs(v); return v.toFixed(a >= 99.95 ? 0 : a >= 9.995 ? 1 : a >= 0.9995 ? 2 : 3); };
@@ -49,16 +51,18 @@
   const nameOf = (metric) => metric.replace(/_(j|js|s|bps)(?=[._]|$)/g, "").replace(/[._]/g, " ");
 
   const summary = (runs) => {
-    const first = runs[0];
+    const first = runs[0], comparable = runs.length <= MANY;
     const best = (f) => Math.min(...runs.map(f));
-    const mark = (run, f, text) => el("td", f(run) === best(f) && runs.length > 1 ? { class: "best" } : {}, text);
+    const mark = (run, f, text) => el("td", comparable && f(run) === best(f) && runs.length > 1 ? { class: "best" } : {}, text);
+    const relative = (cells) => (comparable ? cells : []);
     const rows = runs.map((r) => [
-      r.label, mark(r, (q) => q.runtime_s, quantity(r.runtime_s, "s")), percent(r.runtime_s / first.runtime_s - 1, true),
+      r.label, mark(r, (q) => q.runtime_s, quantity(r.runtime_s, "s")), ...relative([percent(r.runtime_s / first.runtime_s - 1, true)]),
       quantity(r.latency_s_mean, "s"), quantity(r.latency_s_p99, "s"),
-      mark(r, (q) => q.energy_j.total, quantity(r.energy_j.total, "J")), percent(r.energy_j.total / first.energy_j.total),
-      mark(r, (q) => q.energy_delay_js, percent(r.energy_delay_js / first.energy_delay_js)), r.drops.toLocaleString("en"), r.timeouts.toLocaleString("en"),
+      mark(r, (q) => q.energy_j.total, quantity(r.energy_j.total, "J")),
+      ...relative([percent(r.energy_j.total / first.energy_j.total), mark(r, (q) => q.energy_delay_js, percent(r.energy_delay_js / first.energy_delay_js))]), r.drops.toLocaleString("en"), r.timeouts.toLocaleString("en"),
     ]);
-    return table(["run", "runtime", "change", "packet latency", "99th percentile", "energy", "of first", "energy × delay, of first", "drops", "timeouts"], rows);
+    const names = ["run", "runtime", ...relative(["change"]), "latency", "99th perc.", "energy", ...relative(["of first", "energy × delay"]), "drops", "timeouts"];
+    return table(names, rows);
   };
 
   const energyByClass = (runs, badges) => {
@@ -135,29 +139,35 @@
     const xs = [...new Set(f.rows.map((r) => r.x))];
     const numeric = xs.every((x) => typeof x === "number");
     const common = { x: "x", y: "y", tip: true };
-    const faceted = facets.length > 1 ? { fx: "facet" } : {};
+    const faceted = facets.length > 1 ? { fy: "facet" } : {};
+    const ranged = f.rows.filter((r) => r.low !== undefined);
+    const ys = f.rows.map((r) => r.y).filter((y) => y > 0);
+    const log = f.kind !== "bar" && ys.length === f.rows.length && Math.max(...ys) > 8 * Math.min(...ys);
     const marks = [];
     let extra = {};
     if (f.kind === "bar") {
       const many = seriesNames.length > 1;
-      const keys = many ? { x: "series", fx: "x", ...(facets.length > 1 ? { fy: "facet" } : {}) } : { x: "x", ...faceted };
-      marks.push(Plot.barY(f.rows, { ...keys, y: "y", fill: many ? "series" : colours[0], tip: true }), Plot.ruleY([0]));
+      const keys = many ? { x: "series", fx: "x", ...faceted } : { x: "x", ...faceted };
+      marks.push(Plot.barY(f.rows, { ...keys, y: "y", fill: many ? "series" : colours[0], tip: true }), Plot.ruleX(ranged, { ...keys, y1: "low", y2: "high", strokeOpacity: 0.7 }), Plot.ruleY([0]));
       extra = many ? { x: { axis: null, domain: seriesNames }, fx: { label: f.x === "label" ? null : f.x, domain: xs } } : { x: { label: f.x === "label" ? null : f.x, domain: xs } };
-      if (facets.length > 1 && many) extra.height = 90 + 190 * facets.length;
     } else {
       const stroke = seriesNames.length > 1 ? { stroke: "series" } : { stroke: () => label };
       if (f.kind === "line") marks.push(Plot.lineY(f.rows, { ...common, ...faceted, ...stroke, strokeWidth: 2 }));
       marks.push(Plot.dot(f.rows, { ...common, ...faceted, ...stroke, tip: f.kind === "dot", symbol: seriesNames.length > 1 ? "series" : "circle", r: 4 }));
       if (relative) marks.push(Plot.ruleY([1], { strokeOpacity: 0.4 }));
-      extra = { x: { label: f.x, grid: true, ...(numeric ? {} : { type: "point", domain: xs }) }, symbol: { legend: seriesNames.length > 1 } };
+      extra = { x: { label: f.x, grid: true, ...(numeric ? {} : { type: "point", domain: xs }) }, symbol: { domain: seriesNames, legend: seriesNames.length > 1 } };
     }
-    const ranged = f.rows.filter((r) => r.low !== undefined);
-    if (ranged.length && f.kind !== "bar") marks.push(Plot.ruleX(ranged, { x: "x", y1: "low", y2: "high", ...faceted }));
+    if (facets.length > 1) {
+      extra.height = 90 + 190 * facets.length;
+      extra.marginRight = labelMargin(facets);
+      extra.fy = { label: null, domain: facets };
+    }
+    if (ranged.length && f.kind !== "bar") marks.push(Plot.ruleX(ranged, { x: "x", y1: "low", y2: "high", ...faceted, strokeOpacity: 0.7 }));
     const chart = plot({
-      height: 360, marginLeft: 70, marginBottom: 44, color: { domain: seriesNames, range: colours, legend: seriesNames.length > 1 && f.kind !== "line" },
-      y: { label, grid: true, ...(f.kind === "bar" ? { zero: true } : {}) }, ...extra, marks,
+      height: 360, marginLeft: 70, marginBottom: 44, color: { domain: seriesNames, range: colours, legend: seriesNames.length > 1 && f.kind === "bar" },
+      y: { label: label + (log ? ", logarithmic" : ""), grid: true, ...(log ? { type: "log", tickFormat: "~g" } : {}), ...(f.kind === "bar" ? { zero: true } : {}) }, ...extra, marks,
     });
-    const spread = ranged.length ? " Rules show the smallest and largest of the repetitions." : "";
+    const spread = ranged.length ? " Means over runs; thin rules show the smallest and the largest." : "";
     return figure(f.title, badges, chart, (f.note ?? "") + spread, [f.x, f.series ?? "", f.facet ?? "", label].filter(Boolean),
       f.rows.map((r) => [r.x, ...(f.series ? [r.series] : []), ...(f.facet ? [r.facet] : []), r.y.toPrecision(5)]));
   };
@@ -172,9 +182,17 @@
     const evidence = runs.every((r) => r.evidence === runs[0].evidence) ? runs[0].evidence : "mixed";
     const times = () => [badge("simulated")];
     const joules = () => [badge("simulated", "simulated time"), badge(evidence, evidence + " power")];
-    section.append(el("figure", { class: "card" }, el("header", {}, el("h2", {}, "All runs"), ...joules()), summary(runs), el("figcaption", {}, "Changes are against the first run, " + runs[0].label + ".")));
+    const many = runs.length > MANY;
+    const head = el("header", {}, el("h2", {}, "All runs"), ...joules());
+    const note = el("figcaption", {}, many ? runs.length + " runs." : "Packet latency. Changes and shares are against the first run, " + runs[0].label + ".");
+    const all = many
+      ? el("figure", { class: "card" }, head, note, el("details", {}, el("summary", {}, "the numbers"), summary(runs)))
+      : el("figure", { class: "card" }, head, summary(runs), note);
+    if (!many) section.append(all);
     for (const f of record.figures) if (f.rows.length) section.append(planned(f, f.y.includes("energy") ? joules : times));
-    if (runs.length <= 16) {
+    if (many) {
+      section.append(all);
+    } else {
       section.append(energyByClass(runs, joules));
       if (runs.length > 1) section.append(tradeOff(runs, joules));
       section.append(states(runs, times));
