@@ -83,7 +83,8 @@ def test_a_real_capture(cli, data):
 
 
 BAD = [
-    (("--load", "1.2"), "--load: found 1.2; expected a share of line rate above 0 and below 1"),
+    (("--load", "1.2"), "--load: found 1.2; expected a share of line rate above 0 and at most 1"),
+    (("--load", "1", "--method", "analytic"), "needs a load above 0 and below 1"),
     (("--load", "nan"), "--load: found nan"),
     (("--policy", "coalesce:12us"), "TIMER/TRIGGER is missing"),
     (("--policy", "sleepy"), "there is no such policy"),

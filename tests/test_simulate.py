@@ -144,9 +144,7 @@ def test_recorded_runs_are_not_run_again(cli, tmp_path):
     cli("simulate", "p.toml")
     stamps = {f: f.stat().st_mtime_ns for f in tmp_path.rglob("metrics.json")}
     gone = next(iter(sorted(stamps)))
-    for file in gone.parent.iterdir():
-        file.unlink()
-    gone.parent.rmdir()
+    gone.unlink()  # a damaged run is made again
     again = cli("simulate", "p.toml")
     assert again.stderr.count("[") == 1, "only the missing run is run"
     assert {f for f in tmp_path.rglob("metrics.json") if f.stat().st_mtime_ns != stamps.get(f)} == {gone}

@@ -214,6 +214,8 @@ fn millis(ms: u64, factor: f64) -> Span {
     Span::from_seconds(ms as f64 / 1e3 * factor)
 }
 
+/// The most earlier stages that a stage without declared parents reads from.
+const MOST_SOURCES: usize = 64;
 /// Largest block of a job whose log has totals only.
 const BLOCK: u64 = 128_000_000;
 
@@ -235,19 +237,25 @@ fn from_log(cpu: &mut Cpu, job: &TraceJob, submit: Instant, workers: u32, scale:
         shuffled: Bytes::from_base(scaled(t.shuffle_write_bytes)),
         output: Bytes::from_base(scaled(t.output_bytes)),
     };
-    let of_stage = |s: u32| job.tasks.iter().filter(move |t| t.stage == s).map(task).collect::<Vec<_>>();
     if job.is_map_reduce {
+        let of_stage = |s: u32| job.tasks.iter().filter(move |t| t.stage == s).map(task).collect::<Vec<_>>();
         return Job::map_reduce(job.name.clone(), submit, of_stage(0), of_stage(1), cpu.hadoop.slowstart);
     }
     // Spark: a stage starts after what had ended when it was submitted, and after the same pause of the driver. That keeps
-    // the order of the log; what a stage reads comes from the declared parents, or from all earlier writers.
+    // the order of the log; what a stage reads comes from the declared parents, or from the latest earlier writers.
+    let mut by_stage: Vec<Vec<Task>> = vec![vec![]; job.stages.len()];
+    job.tasks.iter().for_each(|t| by_stage[t.stage as usize].push(task(t)));
+    let wrote: Vec<bool> = by_stage.iter().map(|tasks| tasks.iter().any(|t| t.shuffled > Bytes::ZERO)).collect();
     let mut stages = Vec::with_capacity(job.stages.len());
-    for (i, stage) in job.stages.iter().enumerate() {
-        let before: Vec<usize> = (0..i).filter(|&p| job.stages[p].end_ms <= stage.submit_ms).collect();
-        let last = before.iter().map(|&p| job.stages[p].end_ms).max();
-        let wrote = |p: usize| job.tasks.iter().any(|t| t.stage == p as u32 && t.shuffle_write_bytes > 0);
-        let declared: Vec<usize> = (0..i).filter(|p| stage.parents.contains(&job.stages[*p].id) && wrote(*p)).collect();
-        let sources = if declared.is_empty() { before.iter().copied().filter(|&p| wrote(p)).collect() } else { declared };
+    for (i, (stage, tasks)) in job.stages.iter().zip(by_stage).enumerate() {
+        let ended = |p: &usize| job.stages[*p].end_ms <= stage.submit_ms;
+        let last = (0..i).filter(ended).map(|p| job.stages[p].end_ms).max();
+        // One that ended before another of them was submitted is implied by it.
+        let latest_submit = (0..i).filter(ended).map(|p| job.stages[p].submit_ms).max();
+        let before = (0..i).filter(ended).filter(|&p| Some(job.stages[p].end_ms) > latest_submit).collect();
+        let declared: Vec<usize> = (0..i).filter(|&p| wrote[p] && stage.parents.contains(&job.stages[p].id)).collect();
+        let sources =
+            if declared.is_empty() { (0..i).rev().filter(|&p| wrote[p] && ended(&p)).take(MOST_SOURCES).collect() } else { declared };
         stages.push(Stage {
             name: "stage",
             start: Start::After {
@@ -257,7 +265,7 @@ fn from_log(cpu: &mut Cpu, job: &TraceJob, submit: Instant, workers: u32, scale:
             sources,
             copy_each_task: false,
             slots: Slots::Any,
-            tasks: of_stage(i as u32),
+            tasks,
         });
     }
     Job { name: job.name.clone(), submit, stages }

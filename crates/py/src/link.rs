@@ -55,8 +55,8 @@ pub(crate) fn run(json: &str) -> PyResult<String> {
         .iter()
         .find(|p| p.name == r.phy)
         .ok_or_else(|| refuse("--phy", format!("found {:?}; expected one of {}", r.phy, names())))?;
-    if r.trace.is_none() && !(r.load > 0.0 && r.load < 1.0) {
-        return Err(refuse("--load", format!("found {}; expected a share of line rate above 0 and below 1", r.load)));
+    if r.trace.is_none() && !(r.load > 0.0 && r.load <= 1.0) {
+        return Err(refuse("--load", format!("found {}; expected a share of line rate above 0 and at most 1", r.load)));
     }
     if !(1..=65_000).contains(&r.frame.base()) {
         return Err(refuse("--frame", format!("found {}; expected 1 B to 65000 B", r.frame)));

@@ -1,7 +1,6 @@
 """Tables, numbers and progress for people."""
 
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -73,13 +72,15 @@ def print_json(value: Any) -> None:
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "", labels: int = 1) -> None:
     """Print a table; all but the first `labels` columns are numbers."""
-    width = None if sys.stdout.isatty() else 160
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for i, column in enumerate(columns):
         table.add_column(column, justify="left" if i < labels else "right", no_wrap=True)
     for row in rows:
         table.add_row(*row)
     click.secho(title, bold=True)
+    # As wide as it needs: a number that is cut off is worse than a line that wraps.
+    wide = Console(width=10_000)
+    width = max(1, wide.measure(table).maximum)
     Console(width=width, highlight=False, emoji=False, markup=False).print(table)
     if caption:
         click.secho(caption, dim=True)

@@ -115,6 +115,8 @@ class RunRecord:
                     file.flush()
                     os.fsync(file.fileno())
             partial.chmod(0o755)
+            # What lies there is incomplete, or it would not have been run again.
+            shutil.rmtree(folder, ignore_errors=True)
             os.replace(partial, folder)
         except BaseException:
             shutil.rmtree(partial, ignore_errors=True)

@@ -14,6 +14,7 @@ mod swim;
 pub use matrix::Matrix;
 
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{BufRead, BufReader, Read};
 
@@ -143,6 +144,7 @@ pub struct Trace {
     /// What is damaged, missing or assumed.
     pub warnings: Vec<Warning>,
     pub(crate) more_warnings: u64,
+    place_of: BTreeMap<String, u32>,
 }
 
 impl Trace {
@@ -155,11 +157,13 @@ impl Trace {
     }
 
     pub(crate) fn place(&mut self, name: &str) -> u32 {
-        let found = self.places.iter().position(|p| p == name);
-        found.unwrap_or_else(|| {
-            self.places.push(name.to_string());
-            self.places.len() - 1
-        }) as u32
+        if let Some(&place) = self.place_of.get(name) {
+            return place;
+        }
+        let place = self.places.len() as u32;
+        self.places.push(name.to_string());
+        self.place_of.insert(name.to_string(), place);
+        place
     }
 
     /// The sum of a value over all tasks, or over the totals of a log without tasks; `None` when the log does not have it.
