@@ -120,6 +120,7 @@ def test_same_plan_and_seed_give_the_same_bytes_with_any_number_of_workers(cli, 
     cli("simulate", "p.toml", "--jobs", 2, "--out", "two")
     assert tree(tmp_path / "one") == tree(tmp_path / "two") != {}
     cli("simulate", "p.toml", "--set", "seed=2", "--out", "three")
+    assert "joulepath simulate p.toml --set seed=2" in (tmp_path / "three" / "README.txt").read_text()
     assert tree(tmp_path / "one") != tree(tmp_path / "three")
 
 

@@ -87,6 +87,7 @@ class Plan:
     runs: tuple[Run, ...]
     dimensions: tuple[Dimension, ...]
     figures: tuple[Figure, ...] = field(default=())
+    overrides: dict[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -119,7 +120,7 @@ def load_plan(source: str | Path | dict[str, Any], overrides: dict[str, Any] | N
             raise PlanFileError(f"{path}: cannot be read: {error.strerror}") from None
     for key, value in (overrides or {}).items():
         _set(table, key, value, path)
-    return _expand(path, table)
+    return _expand(path, table, overrides or {})
 
 
 def _siblings(path: Path) -> Iterator[Path]:
@@ -144,7 +145,7 @@ def _text(path: Path, table: dict[str, Any], key: str) -> str:
     return " ".join(value.split())
 
 
-def _expand(path: Path, table: dict[str, Any]) -> Plan:
+def _expand(path: Path, table: dict[str, Any], overrides: dict[str, Any]) -> Plan:
     model = table.get("model", "cluster")
     if model not in MODELS:
         raise _fail(path, "model", repr(model), f"one of {', '.join(MODELS)}")
@@ -182,7 +183,7 @@ def _expand(path: Path, table: dict[str, Any]) -> Plan:
         raise _fail(path, "grid", "two runs with the same label", "values, or labels, that differ")
     figures = tuple(_figure(path, i, f) for i, f in enumerate(table.get("figure", [])))
     title = _text(path, table, "title") or path.stem.replace("_", " ").replace("-", " ")
-    return Plan(path, title, _text(path, table, "source"), _text(path, table, "description"), tuple(runs), dimensions, figures)
+    return Plan(path, title, _text(path, table, "source"), _text(path, table, "description"), tuple(runs), dimensions, figures, overrides)
 
 
 def _check(path: Path, run: Run) -> None:

@@ -63,7 +63,8 @@ def simulate(
         target = folder / "runs" / name
         if not RunRecord.is_complete(target):
             todo.append((run, target))
-    command = f"joulepath simulate {shlex.quote(plan.path.as_posix())}"
+    changed = "".join(f" --set {shlex.quote(f'{key}={value}')}" for key, value in plan.overrides.items())
+    command = f"joulepath simulate {shlex.quote(plan.path.as_posix())}{changed}"
     figures = [vars(f) for f in plan.figures]
     dimensions = [{"keys": list(d.keys)} for d in plan.dimensions]
     envelope = {"name": plan.name, "title": plan.title, "source": plan.source, "description": plan.description}

@@ -33,11 +33,13 @@
   const figure = (title, badges, chart, caption, columns, rows) => {
     chart.setAttribute("role", "img");
     chart.setAttribute("aria-label", title);
-    return el("figure", { class: "card" }, el("header", {}, el("h2", {}, title), ...badges()), chart, el("figcaption", {}, caption),
+    return el("figure", { class: "card" }, el("header", {}, el("h2", {}, title), ...badges()), chart, el("figcaption", {}, caption, " Plan: ", el("code", {}, made)),
       el("details", {}, el("summary", {}, "the numbers"), table(columns, rows)));
   };
   const plot = (options) => Plot.plot({ width: 980, marginBottom: 44, style: { fontSize: "12.5px", fontFamily: "inherit", overflow: "visible" }, ...options });
   const labelMargin = (labels) => Math.min(330, 26 + 7.2 * Math.max(...labels.map((l) => String(l).length)));
+
+  let made = "";  // the plan of the section that is being drawn
 
   const unitOf = (metric) => {
     const name = metric.split(".").find((p) => /_(s|j|js|bps|ratio|bytes)(_|$)/.test(p)) ?? metric;
@@ -173,6 +175,7 @@
   };
 
   for (const record of data.records) {
+    made = record.name;
     const section = el("section", { class: "record" }, el("h1", {}, record.title));
     if (record.description) section.append(el("p", { class: "lead" }, record.description));
     if (record.source) section.append(el("p", { class: "note" }, "Source: " + record.source));
@@ -198,6 +201,8 @@
       section.append(states(runs, times));
       if (runs.some((r) => r.latency.length)) section.append(latency(runs, times));
     }
+    const plan = el("pre", {}, el("code", {}, JSON.stringify(record.plan, null, 1)));
+    section.append(el("details", {}, el("summary", {}, "the resolved plan of the first run"), plan));
     section.append(el("footer", {}, "Made by joulepath " + record.version + ". Again: ", el("code", {}, record.command)));
     page.append(section);
   }
