@@ -44,7 +44,7 @@ def test_json_has_the_promised_keys(cli):
 def test_a_text_trace_departs_as_computed_by_hand(cli, tmp_path):
     # 10 Gb/s: 1250 B take 1 us. Wake 4.48 us from the initial low-power idle; the second frame joins the burst; the third
     # comes 1 us after the queue emptied, inside the 2.88 us of T_s, which is not aborted.
-    (tmp_path / "t.txt").write_text("5.0 1250\n5.000001 1250\n5.00000748 1250\n")
+    (tmp_path / "t.txt").write_text("0 1250\n0.000001 1250\n0.00000748 1250\n")
     cli("link", "--phy", "10GBASE-T", "--trace", "t.txt", "--overhead", "0 B", "--departures", "out.txt")
     rows = [line.split() for line in (tmp_path / "out.txt").read_text().splitlines()]
     assert rows == [
@@ -52,6 +52,14 @@ def test_a_text_trace_departs_as_computed_by_hand(cli, tmp_path):
         ["0.000001000000", "1250", "0.000006480000"],
         ["0.000007480000", "1250", f"0.{6_480_000 + 2_880_000 + 4_480_000 + 1_000_000:012}"],
     ]
+
+
+def test_text_times_count_from_zero_where_the_link_sleeps(cli, tmp_path):
+    (tmp_path / "t.txt").write_text("0.001 1250\n")
+    out = cli.json("link", "--phy", "10GBASE-T", "--trace", "t.txt", "--overhead", "0 B", "--departures", "out.txt")
+    assert (tmp_path / "out.txt").read_text() == "0.001000000000 1250 0.001005480000\n"
+    assert out["time_s"] == pytest.approx({"active": 1e-6, "sleeping": 0, "lpi": 1e-3, "waking": 4.48e-6})
+    assert out["duration_s"] == pytest.approx(0.00100548)
 
 
 def pcapng(frames, tsresol):

@@ -11,7 +11,7 @@ use std::io::{BufRead, BufReader, Read};
 /// A frame of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame {
-    /// Picoseconds since the first frame.
+    /// Picoseconds since the start of the trace.
     pub time_ps: u64,
     /// Original length in bytes.
     pub bytes: u32,
@@ -63,7 +63,10 @@ const MAX_BLOCK: usize = 16 << 20;
 /// DLT_EN10MB: frames begin with their Ethernet header.
 const ETHERNET: i32 = 1;
 
-/// A whole trace.
+/// Text times beyond this (eleven days, in picoseconds) are taken for dates and counted from the first frame.
+const LATEST_START: i128 = 1_000_000_000_000_000_000;
+
+/// A whole trace. Times of text count from zero as written; those of captures are dates and count from the first frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frames {
     /// The frames; times never fall.
@@ -72,6 +75,8 @@ pub struct Frames {
     pub with_ethernet_header: bool,
     /// Frames whose time lay before that of the frame before them; they count as simultaneous with it.
     pub out_of_order: u64,
+    /// Whether times count from the first frame.
+    pub from_first_frame: bool,
 }
 
 impl Frames {
@@ -81,38 +86,42 @@ impl Frames {
         let start = stream.fill_buf().map_err(|e| TraceError::Io(e.to_string()))?;
         let magic: Option<[u8; 4]> = start.get(..4).and_then(|m| m.try_into().ok());
         let mut times: Vec<(i128, u32)> = Vec::new();
-        let with_ethernet_header = match magic {
+        let (with_ethernet_header, dated) = match magic {
             Some(
                 [0x0a, 0x0d, 0x0d, 0x0a]
                 | [0xd4, 0xc3, 0xb2, 0xa1]
                 | [0xa1, 0xb2, 0xc3, 0xd4]
                 | [0x4d, 0x3c, 0xb2, 0xa1]
                 | [0xa1, 0xb2, 0x3c, 0x4d],
-            ) => read_capture(stream, &mut times)?,
-            _ => read_text(stream, &mut times)?,
+            ) => (read_capture(stream, &mut times)?, true),
+            _ => {
+                read_text(stream, &mut times)?;
+                (false, times.first().is_some_and(|t| t.0 > LATEST_START))
+            }
         };
         let Some(&(first, _)) = times.first() else { return Err(TraceError::Empty) };
+        let origin = if dated { first } else { 0 };
         let mut out_of_order = 0;
         let mut latest = 0;
         let mut frames = Vec::with_capacity(times.len());
         for (i, (time, bytes)) in times.into_iter().enumerate() {
-            let offset = time - first;
+            let offset = time - origin;
             if offset < i128::from(latest) {
                 out_of_order += 1;
             }
             let offset = u64::try_from(offset.max(i128::from(latest))).ok().filter(|t| *t < u64::MAX / 4);
             latest = offset.ok_or_else(|| TraceError::Malformed {
                 place: format!("frame {}", i + 1),
-                found: format!("a time {} s after the first frame", (time - first) / 1_000_000_000_000),
+                found: format!("a time {} s after the start", (time - origin) / 1_000_000_000_000),
                 expected: "a trace of at most 53 days",
             })?;
             frames.push(Frame { time_ps: latest, bytes });
         }
-        Ok(Self { frames, with_ethernet_header, out_of_order })
+        Ok(Self { frames, with_ethernet_header, out_of_order, from_first_frame: dated })
     }
 }
 
-fn read_text(stream: impl BufRead, times: &mut Vec<(i128, u32)>) -> Result<bool, TraceError> {
+fn read_text(stream: impl BufRead, times: &mut Vec<(i128, u32)>) -> Result<(), TraceError> {
     let mut stream = stream;
     let mut line = Vec::new();
     for number in 1u64.. {
@@ -140,7 +149,7 @@ fn read_text(stream: impl BufRead, times: &mut Vec<(i128, u32)>) -> Result<bool,
             _ => return Err(malformed(format!("{:?}", text.chars().take(60).collect::<String>()))),
         }
     }
-    Ok(false)
+    Ok(())
 }
 
 /// Decimal seconds as picoseconds, exactly; digits beyond picoseconds are dropped.
@@ -270,7 +279,11 @@ mod tests {
     #[test]
     fn text_is_exact() {
         let frames = Frames::read("# a comment\n1.000000001 1500\n\n1.000000002 64\n1.0 100\n".as_bytes()).unwrap();
-        assert_eq!(frames.frames, [(0, 1500), (1000, 64), (1000, 100)].map(|(time_ps, bytes)| Frame { time_ps, bytes }));
+        let second = 1_000_000_000_000;
+        let expected = [(second + 1000, 1500), (second + 2000, 64), (second + 2000, 100)];
+        assert_eq!(frames.frames, expected.map(|(time_ps, bytes)| Frame { time_ps, bytes }));
+        let dated = Frames::read("1700000000.5 1500\n1700000000.75 60\n".as_bytes()).unwrap();
+        assert_eq!((dated.from_first_frame, dated.frames[1].time_ps), (true, second / 4));
         assert_eq!(frames.out_of_order, 1);
     }
 

@@ -77,6 +77,9 @@ pub(crate) fn run(json: &str) -> PyResult<String> {
                 // The capture has the 14-byte header; frame check, preamble and gap are still missing.
                 default_overhead = 24;
             }
+            if trace.from_first_frame && !trace.with_ethernet_header {
+                warnings.push("the times look like dates: they count from the first frame".to_string());
+            }
             if trace.out_of_order > 0 {
                 warnings.push(format!(
                     "{} frames have an earlier time than the frame before them; they count as simultaneous with it",
