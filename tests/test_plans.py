@@ -39,6 +39,7 @@ BAD = [
     (IDLE + '[[figure]]\ntitle = "x"\nz = "runtime_s"\n', "figure[0].z: found an unknown key"),
     ('[topology]\nkind = "links"\nlinks = [{ a = "h", b = "h", rate = "1 Gb/s" }]\n' + IDLE, 'topology.links[0]: found a link from "h" to itself'),
     ('[eee]\nlpi = "both"\nnic = "eee"\n' + IDLE, 'found "both" with the policies eee and legacy at the two ends'),
+    ('[topology]\nkind = "leaf-spine"\nnodes = 3000\n[workload]\nkind = "shuffle"\nbytes = "1 B"\n', "expected at most 5000000"),
     ('[hadoop]\nmasters = 80\n[workload]\nkind = "mix"\njobs = 1\ncpu_load = 0.1\n', "hadoop.masters: found 80 of 80 hosts"),
 ]  # fmt: skip
 

@@ -44,6 +44,8 @@ pub struct ClusterResult {
 /// Called from time to time with the share of tasks that have ended (0 to 1) and the packet hops so far; false stops the run.
 pub type Progress<'a> = &'a mut dyn FnMut(f64, u64) -> bool;
 
+/// Connections that a shuffle may open at once: about 300 B each.
+const MOST_PAIRS: u64 = 5_000_000;
 /// Hops between calls of [`Progress`].
 const PROGRESS_EVERY: u64 = 1 << 20;
 
@@ -159,6 +161,12 @@ pub fn simulate(plan: &ClusterPlan, log: Option<&Trace>, seed: u64, run: u64, pr
     let masters = if is_shuffle { 0 } else { plan.hadoop.masters };
     if masters >= hosts {
         return Err(format!("hadoop.masters: found {masters} of {hosts} hosts; expected to leave at least one host for tasks"));
+    }
+    let pairs = u64::from(hosts) * u64::from(hosts - 1);
+    if is_shuffle && pairs > MOST_PAIRS {
+        return Err(format!(
+            "workload.kind: found a shuffle with {pairs} connections between {hosts} hosts; expected at most {MOST_PAIRS}"
+        ));
     }
     let workers: Vec<HostId> = (masters..hosts).collect();
     let jobs = jobs_of(plan, workers.len() as u32, log, seed, run)?;

@@ -49,7 +49,7 @@ pub(crate) struct Port {
 
 impl Port {
     pub fn new(rate: BitRate, delay: u64, limit_packets: u32, limit_bytes: u32, sleeper: u32, twin: Option<u32>) -> Self {
-        let ring = 64;
+        let ring = 16;
         Self {
             free: 0,
             ring: vec![Packet { arrival: HELD, body: Default::default(), flow: 0, seq: 0, size: 0, bits: 0, hop: 0 }; ring],

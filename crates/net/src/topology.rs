@@ -226,8 +226,15 @@ impl Builder {
             port.class = if from < to || (from == to && port.from < port.to) { PortClass::Uplink } else { PortClass::Core };
         }
         let (mut routes, mut choices, mut longest) = (Vec::with_capacity(switches * switches), vec![], 2);
-        let used: Vec<usize> = racks.iter().map(|&r| r as usize).collect();
+        let mut used: Vec<usize> = racks.iter().map(|&r| r as usize).collect();
+        used.sort_unstable();
+        used.dedup();
         for goal in 0..switches {
+            // Nothing goes to a switch without hosts, only through it.
+            if used.binary_search(&goal).is_err() {
+                routes.extend(std::iter::repeat_n((0, 0), switches));
+                continue;
+            }
             let mut distance = vec![usize::MAX; switches];
             distance[goal] = 0;
             let mut queue = VecDeque::from([goal]);
@@ -246,17 +253,15 @@ impl Builder {
                 }
                 routes.push((from, choices.len() as u32));
             }
-            if used.contains(&goal) {
-                if let Some(&lost) = used.iter().find(|&&r| distance[r] == usize::MAX) {
-                    let name = |s: usize| &names[hosts as usize + s];
-                    return Err(format!(
-                        "topology.links: found no path between {:?} and {:?}; expected a connected network",
-                        name(lost),
-                        name(goal)
-                    ));
-                }
-                longest = longest.max(used.iter().map(|&r| distance[r] + 2).max().unwrap_or(2));
+            if let Some(&lost) = used.iter().find(|&&r| distance[r] == usize::MAX) {
+                let name = |s: usize| &names[hosts as usize + s];
+                return Err(format!(
+                    "topology.links: found no path between {:?} and {:?}; expected a connected network",
+                    name(lost),
+                    name(goal)
+                ));
             }
+            longest = longest.max(used.iter().map(|&r| distance[r] + 2).max().unwrap_or(2));
         }
         if ports.len() >= usize::from(u16::MAX) {
             return Err(format!("topology: found {} ports; expected fewer than {}", ports.len(), u16::MAX));
