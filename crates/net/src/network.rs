@@ -82,7 +82,7 @@ pub struct Network {
     tcp: TcpConfig,
     full_size: u16,
     ack_sizes: [u16; 4],
-    header_size: u16,
+    overhead: u64,
     mss: u64,
     pushback: bool,
     /// Flows that wait for room in the network card of each host, and whether a timer is set for it.
@@ -142,10 +142,7 @@ impl Network {
             ports.push(port);
         }
         let overhead = spec.ports.overhead.base();
-        let wire = |payload: u64| {
-            let packet = payload + HEADERS;
-            if overhead == 0 { packet as u16 } else { (packet.max(MIN_PAYLOAD) + overhead) as u16 }
-        };
+        let wire = |payload: u64| wire_size(payload, overhead);
         let mss = spec.tcp.mss.base();
         let window = match spec.tcp.receive_window {
             Window::Bytes(bytes) => (bytes.base() / mss).clamp(1, 32_768) as u32,
@@ -179,7 +176,7 @@ impl Network {
             full_size: wire(mss),
             // RFC 2018: two bytes and eight for each block, padded to four.
             ack_sizes: [wire(0), wire(12), wire(20), wire(28)],
-            header_size: wire(0) - HEADERS.min(u64::from(wire(0))) as u16,
+            overhead,
             mss,
             pushback: spec.ports.nic_queue == NicQueue::Pushback,
             waiting: vec![VecDeque::new(); hosts],
@@ -231,8 +228,7 @@ impl Network {
         assert!(src != dst && bytes > 0, "a flow goes from one host to another and carries something");
         let segments = u32::try_from(bytes.div_ceil(self.mss)).expect("a flow has at most 2^32 segments");
         let tail = bytes - u64::from(segments - 1) * self.mss;
-        let last_size = self.full_size - (self.mss - tail) as u16;
-        let last_size = if self.header_size > 0 { last_size.max(self.ack_sizes[0]) } else { last_size };
+        let last_size = wire_size(tail, self.overhead);
         let flow = self.free_flows.pop().unwrap_or_else(|| {
             self.flows.push(Flow { bytes, age: 0, last_size: 0, last: 0, active: false, lost_forward: 0, lost_back: 0 });
             self.senders.push(Sender::new(0, 0, &self.tcp));
@@ -651,6 +647,12 @@ impl Network {
             latency: self.latency,
         }
     }
+}
+
+/// Bytes on the wire for a payload; without overhead there is no Ethernet frame and so no smallest one.
+fn wire_size(payload: u64, overhead: u64) -> u16 {
+    let packet = payload + HEADERS;
+    if overhead == 0 { packet as u16 } else { (packet.max(MIN_PAYLOAD) + overhead) as u16 }
 }
 
 /// Announces states of a port, and of its twin when both sleep together.

@@ -86,6 +86,12 @@ fn simulate_cluster(
     }
 }
 
+/// The names of the known physical layers, in the order of `profiles/ethernet.toml`.
+#[pyfunction]
+fn phy_names() -> Vec<String> {
+    joulepath_net::phys().iter().map(|p| p.name.clone()).collect()
+}
+
 /// Simulates or solves a single link (parameters and result as JSON). Raises PlanError, TraceFileError or OSError.
 #[pyfunction]
 fn run_link(py: Python<'_>, json: &str) -> PyResult<String> {
@@ -103,5 +109,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(cluster_plan_schema, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_cluster, module)?)?;
     module.add_function(wrap_pyfunction!(run_link, module)?)?;
+    module.add_function(wrap_pyfunction!(phy_names, module)?)?;
     Ok(())
 }

@@ -4,17 +4,16 @@ from typing import Any
 
 import click
 
+from joulepath._core import phy_names
 from joulepath.cli.output import count, digits, percent, print_json, print_table, quantity
 from joulepath.link import link as run_link
-
-PHYS = ("100BASE-TX", "1000BASE-T", "10GBASE-T")
 
 
 @click.command(
     epilog="Examples: joulepath link --phy 10GBASE-T --policy coalesce:12us/10 --load 0.2 · "
     "joulepath link --trace capture.pcap --policy eee:50us --departures out.txt"
 )
-@click.option("--phy", type=click.Choice(PHYS), default="1000BASE-T", show_default=True, help="Physical layer.")
+@click.option("--phy", type=click.Choice(phy_names()), default="1000BASE-T", show_default=True, help="Physical layer.")
 @click.option(
     "--policy",
     default="eee",

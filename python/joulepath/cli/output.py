@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 PREFIXES = (
@@ -87,16 +87,13 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
 
 @contextmanager
-def progress_bar(runs: int, shown: bool) -> Iterator[Any]:
+def progress_bar(runs: int) -> Iterator[Any]:
     """A bar over all runs on standard error; yields the callback of `joulepath.simulate`."""
     console = Console(stderr=True)
-    if not shown or runs == 0:
-        yield None
-        return
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        MofNCompleteColumn() if not console.is_terminal else TextColumn("{task.percentage:>3.0f} %"),
+        TextColumn("{task.percentage:>3.0f} %"),
         TextColumn("{task.fields[hops]}"),
         TimeElapsedColumn(),
         TextColumn("left"),
@@ -110,7 +107,8 @@ def progress_bar(runs: int, shown: bool) -> Iterator[Any]:
             shares[label] = (share, hops)
             done = sum(s for s, _ in list(shares.values()))
             bar.update(task, completed=done, hops=quantity(sum(h for _, h in list(shares.values())), " packet hops"))
-            if share >= 1 and not console.is_terminal:
+            # Runs that were recorded before count as done, with no hops of now.
+            if share >= 1 and hops and not console.is_terminal:
                 ended = sum(1 for s, _ in list(shares.values()) if s >= 1)
                 click.echo(f"[{ended}/{runs}] {label}", err=True)
 

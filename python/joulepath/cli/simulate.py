@@ -36,7 +36,7 @@ def simulate(
         rows = [[run.label, str(run.seed), run.resolved["workload"]["kind"]] for run in loaded.runs]
         print_table(f"{loaded.title}: {len(rows)} runs, nothing wrong with them", ("run", "seed", "workload"), rows)
         return
-    with progress_bar(len(loaded.runs), shown=True) as tell:
+    with progress_bar(len(loaded.runs)) as tell:
         record = run_plan(loaded, out, jobs=jobs, progress=tell)
     page = record.report() if with_report else None
     if as_json:
@@ -50,7 +50,7 @@ def simulate(
 def print_record(record: Record) -> None:
     """Print the table of a record; changes are against its first run with the same other settings."""
     runs = record.runs
-    classes = [c for c in ("nic", "edge", "uplink", "core") if any(c in r.metrics["energy_j"] for r in runs)]
+    classes = [c for c in dict.fromkeys(c for r in runs for c in r.metrics["energy_j"]) if c != "total"]
     columns = [
         "run",
         "runtime",

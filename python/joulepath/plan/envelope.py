@@ -85,7 +85,6 @@ class Plan:
     source: str
     description: str
     runs: tuple[Run, ...]
-    dimensions: tuple[Dimension, ...]
     figures: tuple[Figure, ...] = field(default=())
     overrides: dict[str, Any] = field(default_factory=dict)
 
@@ -183,7 +182,7 @@ def _expand(path: Path, table: dict[str, Any], overrides: dict[str, Any]) -> Pla
         raise _fail(path, "grid", "two runs with the same label", "values, or labels, that differ")
     figures = tuple(_figure(path, i, f) for i, f in enumerate(table.get("figure", [])))
     title = _text(path, table, "title") or path.stem.replace("_", " ").replace("-", " ")
-    return Plan(path, title, _text(path, table, "source"), _text(path, table, "description"), tuple(runs), dimensions, figures, overrides)
+    return Plan(path, title, _text(path, table, "source"), _text(path, table, "description"), tuple(runs), figures, overrides)
 
 
 def _check(path: Path, run: Run) -> None:

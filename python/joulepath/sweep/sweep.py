@@ -54,21 +54,19 @@ def simulate(
     names = []
     todo: list[tuple[Run, Path]] = []
     for run in plan.runs:
-        # A log is known by its content, so that a record does not depend on where the log lies.
-        body = json.loads(json.dumps(run.resolved))
-        if run.log_path:
-            body["workload"]["file"] = f"{Path(run.log_path).name} sha256:{logs.digest(run.log_path)}"
-        name = run_folder_name(run.label, digest_of(__version__, body, run.seed, run.repetition, run.settings))
+        pinned = logs.pin(run)
+        name = run_folder_name(run.label, digest_of(__version__, pinned, run.seed, run.repetition, run.settings))
         names.append(name)
         target = folder / "runs" / name
         if not RunRecord.is_complete(target):
             todo.append((run, target))
+        elif progress:
+            progress(run.label, 1.0, 0)
     changed = "".join(f" --set {shlex.quote(f'{key}={value}')}" for key, value in plan.overrides.items())
     command = f"joulepath simulate {shlex.quote(plan.path.as_posix())}{changed}"
     figures = [vars(f) for f in plan.figures]
-    dimensions = [{"keys": list(d.keys)} for d in plan.dimensions]
     envelope = {"name": plan.name, "title": plan.title, "source": plan.source, "description": plan.description}
-    Record.write_plan(folder, {**envelope, "runs": names, "dimensions": dimensions, "figures": figures}, command)
+    Record.write_plan(folder, {**envelope, "runs": names, "figures": figures}, command)
     stop = stop or threading.Event()
     workers = max(1, min(jobs or os.cpu_count() or 1, len(todo)))
     if todo:
@@ -117,16 +115,13 @@ def _run_one(run: Run, target: Path, logs: "_Logs", progress: Progress | None, s
             return
         raise PlanFileError(f"{run.label}: {error.args[0]}: {error.args[1]}") from None
     environment = {"cpu_s": round(time.thread_time() - cpu, 6), "wall_s": round(time.monotonic() - started, 6)}
-    body = json.loads(json.dumps(run.resolved))
-    if run.log_path:
-        body["workload"]["file"] = f"{Path(run.log_path).name} sha256:{logs.digest(run.log_path)}"
     about = {
         "label": run.label,
         "settings": run.settings,
         "seed": run.seed,
         "repetition": run.repetition,
         "version": __version__,
-        "plan": body,
+        "plan": logs.pin(run),
     }
     RunRecord.write(target, about, result, environment)
     if progress:
@@ -149,6 +144,13 @@ class _Logs:
                 except _core.TraceFileError as error:
                     raise _core.TraceFileError(f"{path}: {error}") from None
             return self._read[path]
+
+    def pin(self, run: Run) -> dict[str, Any]:
+        """The resolved plan with its log named by content, so that a record does not depend on where the log lies."""
+        if not run.log_path:
+            return run.resolved
+        pinned = f"{Path(run.log_path).name} sha256:{self.digest(run.log_path)}"
+        return {**run.resolved, "workload": {**run.resolved["workload"], "file": pinned}}
 
     def digest(self, path: str) -> str:
         if path not in self._digest:
