@@ -26,7 +26,7 @@ docs: setup ## Regenerate the generated pages
 	@$(BIN)/python scripts/docs.py
 
 claims: setup ## Run every experiment of the seeds (about 10 CPU minutes) and write docs/claims.md
-	@for plan in experiments/cluster/*.toml; do $(BIN)/joulepath simulate $$plan || exit 1; done
+	@for plan in experiments/cluster/*.toml; do rm -rf records/$$(basename $$plan .toml); $(BIN)/joulepath simulate $$plan || exit 1; done
 	@$(BIN)/python scripts/claims.py
 
 lock: setup ## Renew the locked versions

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from joulepath.cli.output import count, percent, print_json, print_table, progress_bar, quantity
+from joulepath.cli.output import count, digits, percent, print_json, print_table, progress_bar, quantity
 from joulepath.plan import PlanFileError, load_plan
 from joulepath.record import Record
 from joulepath.sweep import simulate as run_plan
@@ -77,7 +77,7 @@ def print_record(record: Record) -> None:
                 percent(m["runtime_s"] / first["runtime_s"] - 1, signed=True),
                 quantity(m["latency_s_mean"], "s"),
                 quantity(m["latency_s_p99"], "s"),
-                *(f"{energy[c]:.1f}" if c in energy else "n/a" for c in classes),
+                *(_joules(energy.get(c)) for c in classes),
                 quantity(energy["total"], "J"),
                 percent(energy["total"] / first["energy_j"]["total"]),
                 percent(m["energy_delay_js"] / first["energy_delay_js"]),
@@ -88,6 +88,11 @@ def print_record(record: Record) -> None:
     known = f"simulated times, {first['evidence']} energy (transmitting side of every port)"
     caption = f"{known} · change, of first and energy-delay: against {runs[0].label}"
     print_table(record.title, columns, rows, caption=caption)
+
+
+def _joules(value: float | None) -> str:
+    """Joules for a column whose head names the unit: a tenth of a joule, or three digits of less than ten."""
+    return "n/a" if value is None else f"{value:.1f}" if value >= 9.995 else digits(value)
 
 
 def _setting(text: str) -> tuple[str, Any]:

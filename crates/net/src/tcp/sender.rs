@@ -288,6 +288,7 @@ impl Sender {
         }
         self.cwnd = 1;
         self.recover = self.nxt;
+        self.fast_retransmit = false;
         self.state = State::Loss;
         let una = self.una;
         let board = self.board.get_or_insert_with(|| Box::new(Scoreboard::new(una)));
