@@ -38,6 +38,8 @@ def describe(schema: dict, definitions: dict) -> str:
         return f'text like `"{schema["examples"][0]}"`'
     if "anyOf" in schema:
         return " or ".join(describe(s, definitions) for s in schema["anyOf"] if s.get("type") != "null")
+    if "oneOf" in schema and all("kind" in s.get("properties", {}) for s in schema["oneOf"]):
+        return "table with `kind` " + " or ".join(f'`"{s["properties"]["kind"]["const"]}"`' for s in schema["oneOf"])
     if "oneOf" in schema and all("const" in s for s in schema["oneOf"]):
         return " or ".join(f'`"{s["const"]}"`' for s in schema["oneOf"])
     if "enum" in schema:
@@ -67,6 +69,18 @@ def table(properties: dict, required: list[str], definitions: dict, defaults: di
     return rows
 
 
+def keys(body: dict, definitions: dict, defaults: dict) -> list[str]:
+    """A table of the keys of a section, or one for each kind of it."""
+    if "oneOf" not in body:
+        return table(body["properties"], body.get("required", []), definitions, defaults)
+    lines = []
+    for variant in body["oneOf"]:
+        lines += [f'### `kind = "{variant["properties"]["kind"]["const"]}"`', "", " ".join(variant.get("description", "").split()), ""]
+        rows = table(variant["properties"], variant.get("required", []), definitions, {})
+        lines += [*(rows if len(rows) > 2 else ["No further keys."]), ""]
+    return lines
+
+
 def plan_page() -> str:
     schema = json.loads(_core.cluster_plan_schema())
     definitions = schema.get("$defs", {})
@@ -81,26 +95,15 @@ def plan_page() -> str:
     ]
     for section, reference in schema["properties"].items():
         body = definitions[reference.get("$ref", "").split("/")[-1]] if "$ref" in reference else reference
-        if "allOf" in reference:
-            body = definitions[reference["allOf"][0]["$ref"].split("/")[-1]]
+        for several in ("allOf", "anyOf"):
+            if several in reference:
+                body = definitions[reference[several][0]["$ref"].split("/")[-1]]
         lines += ["", f"## `[{section}]`", "", " ".join(body.get("description", reference.get("description", "")).split()), ""]
-        if "oneOf" in body:
-            for variant in body["oneOf"]:
-                kind = variant["properties"]["kind"]["const"]
-                lines += [f'### `kind = "{kind}"`', "", " ".join(variant.get("description", "").split()), ""]
-                rows = table(variant["properties"], variant.get("required", []), definitions, {})
-                lines += rows if len(rows) > 2 else ["No further keys."]
-                lines.append("")
-        else:
-            lines += table(body["properties"], body.get("required", []), definitions, defaults.get(section, {}))
-    for name in ("JobSpec", "LinkPair"):
+        lines += keys(body, definitions, defaults.get(section) or {})
+    for name in ("QueueSpec", "JobSpec", "LinkPair"):
         body = definitions[name]
-        lines += [
-            "",
-            f"## {' '.join(body['description'].split())}",
-            "",
-            *table(body["properties"], body.get("required", []), definitions, {}),
-        ]
+        title, _, rest = " ".join(body["description"].split()).partition(". ")
+        lines += ["", f"## {title.rstrip('.')}", "", *([rest, ""] if rest else []), *keys(body, definitions, {})]
     return "\n".join(lines) + "\n"
 
 

@@ -7,10 +7,11 @@
 use crate::hdfs::Placement;
 use crate::job::{Job, Slots, Start, Task, jobs_of, part};
 use crate::logs::Trace;
+use crate::probes::{ProbeResult, Probes};
 use crate::schedule::{Free, Waiting, assign};
-use crate::spec::{ClusterPlan, WorkloadSpec};
+use crate::spec::{ClusterPlan, Connections, WorkloadSpec};
 use joulepath_engine::Stream;
-use joulepath_net::{FlowId, HostId, Network, NetworkResult, Notice};
+use joulepath_net::{FlowId, HostId, Network, NetworkResult, Notice, Opening};
 use joulepath_units::{Bytes, Instant, Span};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -39,6 +40,8 @@ pub struct ClusterResult {
     pub local_bytes: u64,
     /// Input blocks read on the own host, in the own rack, beyond.
     pub blocks_read: [u64; 3],
+    /// Probes, when the plan has them.
+    pub probes: Option<ProbeResult>,
 }
 
 /// Called from time to time with the share of tasks that have ended (0 to 1) and the packet hops so far; false stops the run.
@@ -70,6 +73,12 @@ enum Purpose {
     CopyDone(TaskId),
     Computed(TaskId),
     ShuffleStart(u32),
+    /// The next probe is due.
+    ProbeDue,
+    /// The request of a probe, or its response, has arrived.
+    ProbeAsked(u32),
+    ProbeAnswered(u32),
+    IdleOver,
     Nothing,
 }
 
@@ -143,6 +152,7 @@ struct Cluster<'p> {
     local_bytes: u64,
     blocks_read: [u64; 3],
     results: Vec<JobResult>,
+    probes: Option<Probes>,
 }
 
 /// Runs a plan. `log` is what [`crate::read_log`] understood when the workload is a log. `run` numbers repetitions.
@@ -151,14 +161,9 @@ pub fn simulate(plan: &ClusterPlan, log: Option<&Trace>, seed: u64, run: u64, pr
     plan.check()?;
     let network = Network::new(&plan.network(), seed ^ run.rotate_left(17))?;
     let hosts = network.topology().hosts();
-    if let WorkloadSpec::Idle { duration } = plan.workload {
-        let mut network = network;
-        network.set_alarm(Instant::ZERO + duration, 0);
-        network.advance();
-        return Ok(ClusterResult { network: network.finish(), jobs: vec![], workers: hosts, local_bytes: 0, blocks_read: [0; 3] });
-    }
     let is_shuffle = matches!(plan.workload, WorkloadSpec::Shuffle { .. });
-    let masters = if is_shuffle { 0 } else { plan.hadoop.masters };
+    let is_idle = matches!(plan.workload, WorkloadSpec::Idle { .. });
+    let masters = if is_shuffle || is_idle { 0 } else { plan.hadoop.masters };
     if masters >= hosts {
         return Err(format!("hadoop.masters: found {masters} of {hosts} hosts; expected to leave at least one host for tasks"));
     }
@@ -170,7 +175,7 @@ pub fn simulate(plan: &ClusterPlan, log: Option<&Trace>, seed: u64, run: u64, pr
     }
     let workers: Vec<HostId> = (masters..hosts).collect();
     let jobs = jobs_of(plan, workers.len() as u32, log, seed, run)?;
-    if jobs.is_empty() && !is_shuffle {
+    if jobs.is_empty() && !is_shuffle && !is_idle {
         return Err("workload: found no job that can be replayed; expected at least one that did not fail".into());
     }
     let placement = Placement::new(network.topology(), workers.clone(), Stream::named(seed, run, "placement"));
@@ -193,6 +198,7 @@ pub fn simulate(plan: &ClusterPlan, log: Option<&Trace>, seed: u64, run: u64, pr
         local_bytes: 0,
         blocks_read: [0; 3],
         results: vec![],
+        probes: plan.probes.as_ref().map(|spec| Probes::new(spec, hosts, seed, run)),
     };
     cluster.start(seed, run);
     cluster.run(progress)?;
@@ -204,6 +210,7 @@ pub fn simulate(plan: &ClusterPlan, log: Option<&Trace>, seed: u64, run: u64, pr
         workers: cluster.workers.len() as u32,
         local_bytes: cluster.local_bytes,
         blocks_read: cluster.blocks_read,
+        probes: cluster.probes.map(Probes::finish),
     })
 }
 
@@ -240,6 +247,14 @@ impl Cluster<'_> {
             }
             self.tasks_total = self.pairs.len() as u64;
         }
+        if let WorkloadSpec::Idle { duration } = self.plan.workload {
+            self.tasks_total = 1;
+            self.alarm(Instant::ZERO + duration, Purpose::IdleOver);
+        }
+        if let Some(probes) = &mut self.probes {
+            let first = probes.next_due(Instant::ZERO);
+            self.alarm(first, Purpose::ProbeDue);
+        }
         for job in 0..self.jobs.len() as u32 {
             self.alarm(self.jobs[job as usize].spec.submit, Purpose::Submit(job));
         }
@@ -265,16 +280,17 @@ impl Cluster<'_> {
                     return Err("stopped".into());
                 }
             }
-            let purpose = match self.network.advance().expect("work is left, so something is under way") {
+            let notice = self.network.advance().expect("work is left, so something is under way");
+            let is_flow = matches!(notice, Notice::FlowDone(_));
+            let purpose = match notice {
                 Notice::Alarm(token) => {
                     self.free_tokens.push(token);
                     std::mem::replace(&mut self.purposes[token as usize], Purpose::Nothing)
                 }
-                Notice::FlowDone(flow) => {
-                    self.open_flows -= 1;
-                    self.flows.remove(&flow).unwrap_or(Purpose::Nothing)
-                }
+                Notice::FlowDone(flow) => self.flows.remove(&flow).unwrap_or(Purpose::Nothing),
             };
+            let is_probe = matches!(purpose, Purpose::ProbeAsked(_) | Purpose::ProbeAnswered(_));
+            self.open_flows -= usize::from(is_flow && !is_probe);
             self.on(purpose);
         }
         Ok(())
@@ -290,7 +306,7 @@ impl Cluster<'_> {
     }
 
     fn flow(&mut self, from: HostId, to: HostId, bytes: u64, purpose: Purpose) {
-        let flow = self.network.start_flow(from, to, Bytes::from_base(bytes));
+        let flow = self.network.start_flow(from, to, Bytes::from_base(bytes), Opening::Handshake);
         self.open_flows += 1;
         self.flows.insert(flow, purpose);
     }
@@ -335,7 +351,39 @@ impl Cluster<'_> {
                 self.tasks_done += 1;
                 self.flow(from, to, bytes.base(), Purpose::Nothing);
             }
+            Purpose::IdleOver => self.tasks_done += 1,
+            Purpose::ProbeDue => self.ask(),
+            Purpose::ProbeAsked(probe) => self.answer(probe),
+            Purpose::ProbeAnswered(probe) => {
+                let now = self.network.now();
+                if let Some(probes) = &mut self.probes {
+                    probes.answered(probe, now);
+                }
+            }
         }
+    }
+
+    /// Sends a probe's request and sets the alarm for the next one.
+    fn ask(&mut self) {
+        let (Some(spec), Some(probes)) = (&self.plan.probes, &mut self.probes) else { return };
+        let now = self.network.now();
+        let (probe, from, to) = probes.ask(now);
+        let due = probes.next_due(now);
+        let opening = match spec.connections {
+            Connections::New => Opening::Handshake,
+            Connections::Persistent => Opening::Established,
+        };
+        let flow = self.network.start_flow(from, to, spec.request, opening);
+        self.flows.insert(flow, Purpose::ProbeAsked(probe));
+        self.alarm(due, Purpose::ProbeDue);
+    }
+
+    /// Sends a probe's response back on the same connection.
+    fn answer(&mut self, probe: u32) {
+        let (Some(spec), Some(probes)) = (&self.plan.probes, &self.probes) else { return };
+        let (from, to) = probes.between(probe);
+        let flow = self.network.start_flow(to, from, spec.response, Opening::Established);
+        self.flows.insert(flow, Purpose::ProbeAnswered(probe));
     }
 
     fn task(&mut self, id: TaskId) -> &mut RunningTask {

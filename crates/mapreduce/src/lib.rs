@@ -7,10 +7,12 @@ mod cluster;
 mod hdfs;
 mod job;
 mod logs;
+mod probes;
 mod schedule;
 mod spec;
 
 pub use cluster::{ClusterResult, JobResult, Progress, simulate};
 pub use job::{Job, Stage, Start, Task};
 pub use logs::{LogError, Matrix, Trace, TraceJob, TraceTask, Warning, read_log};
-pub use spec::{Benchmark, ClusterPlan, HadoopSpec, JobSpec, Scheduler, WorkloadSpec};
+pub use probes::ProbeResult;
+pub use spec::{Benchmark, ClusterPlan, Connections, HadoopSpec, JobSpec, ProbeSpec, Scheduler, WorkloadSpec};

@@ -1,6 +1,6 @@
 //! The parameters of a cluster simulation, as a plan gives them. This file is where they are defined and documented.
 
-use joulepath_net::{EeeSpec, NetworkSpec, PortsSpec, TcpSpec, TopologySpec};
+use joulepath_net::{EeeSpec, NetworkSpec, ObserveSpec, PortsSpec, TcpSpec, TopologySpec};
 use joulepath_units::{Bytes, Frequency, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,13 +26,54 @@ pub struct ClusterPlan {
     pub hadoop: HadoopSpec,
     /// What runs.
     pub workload: WorkloadSpec,
+    /// Small requests beside the workload, whose latency is measured; none by default.
+    #[serde(default)]
+    pub probes: Option<ProbeSpec>,
+    /// What to show beyond sums.
+    #[serde(default)]
+    pub observe: ObserveSpec,
+}
+
+/// Small requests and responses between random hosts, beside the workload and for as long as it runs. Open loop: requests
+/// are sent at random times (Poisson) whether or not earlier ones were answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProbeSpec {
+    /// Requests of all hosts together, for each second.
+    pub rate: Frequency,
+    /// Bytes of a request.
+    #[serde(default = "request")]
+    pub request: Bytes,
+    /// Bytes of a response.
+    #[serde(default = "response")]
+    pub response: Bytes,
+    /// Whether each request opens a connection or uses one that is open.
+    #[serde(default)]
+    pub connections: Connections,
+}
+
+/// How probes use connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Connections {
+    /// Connections are kept open: no handshake.
+    #[default]
+    Persistent,
+    /// Each request begins with a handshake.
+    New,
 }
 
 impl ClusterPlan {
     /// The part that the network room needs.
     #[must_use]
     pub fn network(&self) -> NetworkSpec {
-        NetworkSpec { topology: self.topology.clone(), ports: self.ports.clone(), eee: self.eee.clone(), tcp: self.tcp.clone() }
+        NetworkSpec {
+            topology: self.topology.clone(),
+            ports: self.ports.clone(),
+            eee: self.eee.clone(),
+            tcp: self.tcp.clone(),
+            observe: self.observe.clone(),
+        }
     }
 
     /// Checks what types cannot: every error names the key, what was found and what is expected.
@@ -51,6 +92,14 @@ impl ClusterPlan {
         refuse(!(1.0..=10.0).contains(&h.spread), "hadoop.spread", &h.spread, "1 (no spread) to 10")?;
         refuse(h.core == Frequency::ZERO, "hadoop.core", &h.core, "a positive frequency")?;
         refuse(h.disk.base() < 8_000, "hadoop.disk", &h.disk, "at least 8 kb/s")?;
+        if let Some(probes) = &self.probes {
+            let most = Frequency::from_base(10_000_000);
+            refuse(probes.rate == Frequency::ZERO, "probes.rate", &probes.rate, "a positive rate, for example \"1 kHz\", or no probes")?;
+            refuse(probes.rate > most, "probes.rate", &probes.rate, "at most 10 MHz")?;
+            let most = Bytes::from_base(1_000_000_000);
+            refuse(probes.request == Bytes::ZERO || probes.request > most, "probes.request", &probes.request, "1 B to 1 GB")?;
+            refuse(probes.response == Bytes::ZERO || probes.response > most, "probes.response", &probes.response, "1 B to 1 GB")?;
+        }
         match &self.workload {
             WorkloadSpec::Jobs { jobs } => {
                 refuse(jobs.is_empty(), "workload.jobs", &"an empty list", "at least one job")?;
@@ -233,6 +282,14 @@ pub enum WorkloadSpec {
         /// For how long.
         duration: Span,
     },
+}
+
+fn request() -> Bytes {
+    Bytes::from_base(200)
+}
+
+fn response() -> Bytes {
+    Bytes::from_base(2_000)
 }
 
 fn all_benchmarks() -> Vec<Benchmark> {

@@ -9,9 +9,11 @@ mod eee_theory;
 mod histogram;
 mod link;
 mod network;
+mod observe;
 mod packet;
 mod phy;
 mod port;
+mod queue;
 mod spec;
 mod stats;
 mod tcp;
@@ -22,9 +24,14 @@ pub use eee::{Policy, Trigger};
 pub use eee_theory::{Theory, theory};
 pub use histogram::Histogram;
 pub use link::{Arrivals, Departure, LinkResult, LinkSpec, simulate_link};
-pub use network::{FlowId, HostId, Network, Notice};
+pub use network::{FlowId, HostId, Network, Notice, Opening};
+pub use observe::{Event, ObserveSpec, Observed, PacketEvent, QueueHistogram, QueueSeries};
 pub use phy::{Phy, phys};
-pub use spec::{Buffer, EeeSpec, LinkPair, LpiMode, NetworkSpec, NicQueue, PhyChoice, PortsSpec, TcpSpec, TopologySpec, Window};
-pub use stats::{ClassResult, DropCount, NetworkResult};
+pub use queue::Protect;
+pub use spec::{
+    Buffer, EeeSpec, LinkPair, LpiMode, NetworkSpec, NicQueue, PhyChoice, PortsSpec, QueueSetting, QueueSpec, TcpSpec, Threshold,
+    TopologySpec, Window,
+};
+pub use stats::{ClassResult, KindCount, NetworkResult, QueueCount};
 pub use tcp::Variant;
 pub use topology::{PortClass, Topology};

@@ -5,14 +5,16 @@
 
 use crate::eee::{Sleeper, Wake};
 use crate::histogram::Histogram;
+use crate::observe::{Event, Observer};
 use crate::packet::{Body, CE, CWR, ECE, ECT, Kind, Packet, RETRANSMITTED};
 use crate::port::Port;
+use crate::queue::Verdict;
 use crate::spec::{LpiMode, NetworkSpec, NicQueue, Window};
-use crate::stats::{ClassResult, DropCount, NetworkResult};
+use crate::stats::{ClassResult, NetworkResult, QueueCount};
 use crate::tcp::{Receiver, Reply, Sender, TcpConfig};
 use crate::topology::{PortClass, Topology};
 use joulepath_energy::{AccountId, Ledger};
-use joulepath_engine::{Timers, Tournament};
+use joulepath_engine::{Stream, Timers, Tournament};
 use joulepath_units::{Bytes, Instant};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -30,6 +32,15 @@ pub enum Notice {
     Alarm(u64),
 }
 
+/// How a flow begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opening {
+    /// A new connection, with its handshake.
+    Handshake,
+    /// A message on a connection that has been open for long.
+    Established,
+}
+
 #[derive(Debug, Clone, Copy)]
 enum Timer {
     Retransmit { flow: u32, age: u32 },
@@ -37,6 +48,7 @@ enum Timer {
     Release { sleeper: u32, port: u32, generation: u32 },
     NicRoom { host: u32 },
     Alarm(u64),
+    Sample,
 }
 
 /// Packets that a network card with pushback accepts from its stack.
@@ -99,6 +111,12 @@ pub struct Network {
     retransmissions: u64,
     timeouts: u64,
     flows_started: u64,
+    observer: Observer,
+    /// The number of the connection that is observed, and the flow that carries it now (or none).
+    observed_connection: u64,
+    observed_flow: u32,
+    /// Packets that CoDel dropped and that are not accounted for yet.
+    lost: Vec<Packet>,
 }
 
 impl Network {
@@ -107,6 +125,10 @@ impl Network {
         spec.check()?;
         let topology = Topology::new(spec)?;
         let count = topology.ports.len();
+        let overhead = spec.ports.overhead.base();
+        let wire = |payload: u64| wire_size(payload, overhead);
+        let mss = spec.tcp.mss.base();
+        let full_size = wire(mss);
         let mut ledger = Ledger::default();
         let mut profiles = BTreeMap::new();
         let (mut ports, mut sleepers, mut accounts) = (Vec::with_capacity(count), Vec::new(), Vec::with_capacity(count));
@@ -135,15 +157,24 @@ impl Network {
             };
             let twin = together.then_some(i as u32 ^ 1);
             let mut port = Port::new(plan.rate, plan.delay.base(), packets, bytes, sleepers.len() as u32 - 1, twin);
-            if let (Some(mark), false) = (spec.ports.mark, plan.class == PortClass::Nic) {
-                let (packets, bytes) = mark.limits();
-                port.mark_above(packets, bytes);
-            }
+            let random = || Stream::named(seed, i as u64, "queue");
+            let (discipline, packets, bytes) = spec.ports.queue_of(plan.class).1.discipline(plan.rate, full_size, random);
+            port.set_discipline(discipline, packets, bytes);
             ports.push(port);
         }
-        let overhead = spec.ports.overhead.base();
-        let wire = |payload: u64| wire_size(payload, overhead);
-        let mss = spec.tcp.mss.base();
+        let observed_ports = spec.observe.ports.iter().enumerate().map(|(i, name)| {
+            (0..count).find(|&p| topology.port_name(p) == *name).map(|p| p as u32).ok_or_else(|| {
+                format!(
+                    "observe.ports[{i}]: found {name:?}; expected a port of this network, for example {:?}",
+                    topology.port_name(count - 1)
+                )
+            })
+        });
+        let observer = Observer::new(&spec.observe, observed_ports.collect::<Result<_, _>>()?);
+        let mut timers = Timers::default();
+        if let Some(every) = observer.every {
+            timers.set(every, Timer::Sample);
+        }
         let window = match spec.tcp.receive_window {
             Window::Bytes(bytes) => (bytes.base() / mss).clamp(1, 32_768) as u32,
             Window::Unlimited => 32_768,
@@ -154,7 +185,7 @@ impl Network {
             now: 0,
             ports,
             arrivals: Tournament::new(count),
-            timers: Timers::default(),
+            timers,
             sleepers,
             ledger,
             accounts,
@@ -166,14 +197,14 @@ impl Network {
             stride,
             tcp: TcpConfig {
                 variant: spec.tcp.variant,
-                ecn: spec.tcp.ecn,
+                ecn: spec.tcp.uses_ecn(),
                 window,
                 initial_window: spec.tcp.initial_window,
                 min_rto: spec.tcp.min_rto.base(),
                 ack_every: spec.tcp.ack_every,
                 delayed_ack: spec.tcp.delayed_ack.base(),
             },
-            full_size: wire(mss),
+            full_size,
             // RFC 2018: two bytes and eight for each block, padded to four.
             ack_sizes: [wire(0), wire(12), wire(20), wire(28)],
             overhead,
@@ -192,6 +223,10 @@ impl Network {
             retransmissions: 0,
             timeouts: 0,
             flows_started: 0,
+            observer,
+            observed_connection: spec.observe.connection.unwrap_or(u64::MAX),
+            observed_flow: u32::MAX,
+            lost: vec![],
             topology,
         })
     }
@@ -219,11 +254,11 @@ impl Network {
         self.timers.set(at.ps().max(self.now), Timer::Alarm(token));
     }
 
-    /// Opens a connection now and sends `bytes` over it.
+    /// Sends `bytes` from one host to another, now.
     ///
     /// # Panics
     /// When source and destination are the same host, or there is nothing to send: both are decisions of the owner.
-    pub fn start_flow(&mut self, src: HostId, dst: HostId, bytes: Bytes) -> FlowId {
+    pub fn start_flow(&mut self, src: HostId, dst: HostId, bytes: Bytes, opening: Opening) -> FlowId {
         let bytes = bytes.base();
         assert!(src != dst && bytes > 0, "a flow goes from one host to another and carries something");
         let segments = u32::try_from(bytes.div_ceil(self.mss)).expect("a flow has at most 2^32 segments");
@@ -239,7 +274,10 @@ impl Network {
         let i = flow as usize;
         let age = self.flows[i].age + 1;
         self.flows[i] = Flow { bytes, age, last_size, last: segments - 1, active: true, lost_forward: 0, lost_back: 0 };
-        self.senders[i] = Sender::new(segments, self.now, &self.tcp);
+        self.senders[i] = match opening {
+            Opening::Handshake => Sender::new(segments, self.now, &self.tcp),
+            Opening::Established => Sender::established(segments, self.now, &self.tcp),
+        };
         self.receivers[i] = Receiver::new(segments);
         // The identity of a connection (hosts and a number of its own, as a port would be) picks its path, in each direction.
         self.flows_started += 1;
@@ -252,9 +290,45 @@ impl Network {
                 self.paths[start + slot] = path.get(slot).map_or(END, |&p| p as u16);
             }
         }
-        self.send(flow, Kind::Syn as u8, 0, self.ack_sizes[0], Body::default());
-        self.arm_retransmission(flow);
+        if self.flows_started == self.observed_connection {
+            self.observed_flow = flow;
+        }
+        match opening {
+            Opening::Handshake => {
+                self.send_syn(flow);
+                self.arm_retransmission(flow);
+            }
+            Opening::Established => self.send_allowed(flow),
+        }
         flow
+    }
+
+    /// Bytes of a flow that is under way which have arrived in order.
+    #[must_use]
+    pub fn received(&self, flow: FlowId) -> Bytes {
+        Bytes::from_base((u64::from(self.receivers[flow as usize].next) * self.mss).min(self.flows[flow as usize].bytes))
+    }
+
+    /// The number of the port with this name (FROM->TO).
+    #[must_use]
+    pub fn port(&self, name: &str) -> Option<u32> {
+        (0..self.ports.len()).find(|&p| self.topology.port_name(p) == name).map(|p| p as u32)
+    }
+
+    /// Packets in the buffer of a port now, the one being sent included.
+    pub fn queue_length(&mut self, port: u32) -> u32 {
+        self.look(port);
+        self.ports[port as usize].buffered()
+    }
+
+    /// Brings a port's buffer up to now.
+    fn look(&mut self, port: u32) {
+        if self.ports[port as usize].is_codel() {
+            self.ports[port as usize].catch_up(self.now, &mut self.lost);
+            self.account_for_lost(port);
+            self.arrivals.advance(port, self.ports[port as usize].next_event());
+        }
+        self.ports[port as usize].depart(self.now);
     }
 
     /// Runs until something happens that the owner waits for; `None` when nothing will.
@@ -274,16 +348,38 @@ impl Network {
                 return None;
             }
             self.now = time;
+            if self.ports[link as usize].is_codel() {
+                self.advance_codel(link);
+                continue;
+            }
             let (packet, next) = self.ports[link as usize].arrive();
             self.arrivals.advance(link, next);
-            self.packet_hops += 1;
-            let way = 2 * packet.flow as usize + usize::from(!packet.is_forward());
-            let port = self.paths[way * self.stride + packet.hop as usize];
-            if port == END {
-                self.deliver(packet);
-            } else {
-                self.enqueue(port, packet);
-            }
+            self.arrived(packet);
+        }
+    }
+
+    /// A packet reaches the far end of a link.
+    #[inline(always)]
+    fn arrived(&mut self, packet: Packet) {
+        self.packet_hops += 1;
+        let way = 2 * packet.flow as usize + usize::from(!packet.is_forward());
+        let port = self.paths[way * self.stride + packet.hop as usize];
+        if port == END {
+            self.deliver(packet);
+        } else {
+            self.enqueue(port, packet);
+        }
+    }
+
+    /// An event of a CoDel port: turns that have come, and a packet at the far end if one is due.
+    fn advance_codel(&mut self, link: u32) {
+        let port = &mut self.ports[link as usize];
+        port.catch_up(self.now, &mut self.lost);
+        let packet = port.arrive_by(self.now);
+        self.arrivals.advance(link, self.ports[link as usize].next_event());
+        self.account_for_lost(link);
+        if let Some(packet) = packet {
+            self.arrived(packet);
         }
     }
 
@@ -291,13 +387,24 @@ impl Network {
     #[inline(always)]
     fn enqueue(&mut self, port_id: u16, mut packet: Packet) {
         let now = self.now;
-        let port = &mut self.ports[port_id as usize];
-        port.depart(now);
         packet.hop += 1;
-        if !port.has_room(packet.size) {
-            self.drop_packet(port_id, packet);
-            return;
+        let port = &mut self.ports[port_id as usize];
+        if port.is_codel() {
+            return self.enqueue_codel(port_id, packet);
         }
+        port.depart(now);
+        let verdict = if port.must_judge() { port.judge(&packet, now) } else { Verdict::Pass };
+        if verdict == Verdict::Drop || !port.has_room(packet.size) {
+            let event = if verdict == Verdict::Drop { Event::Early } else { Event::Overflow };
+            return self.drop_packet(port_id, packet, event);
+        }
+        if verdict == Verdict::Mark {
+            port.mark(&mut packet);
+            if packet.flow == self.observed_flow {
+                self.note(Event::Marked, Some(port_id), packet);
+            }
+        }
+        let port = &mut self.ports[port_id as usize];
         let first = if now < port.free {
             port.send(packet, now, port.free)
         } else {
@@ -309,6 +416,40 @@ impl Network {
         if let Some(arrival) = first {
             self.arrivals.hasten(u32::from(port_id), arrival);
         }
+    }
+
+    /// The same for a port whose packets wait in CoDel.
+    fn enqueue_codel(&mut self, port_id: u16, packet: Packet) {
+        let now = self.now;
+        let port = &mut self.ports[port_id as usize];
+        port.catch_up(now, &mut self.lost);
+        port.depart(now);
+        if !port.has_room(packet.size) {
+            self.drop_packet(port_id, packet, Event::Overflow);
+        } else if now < port.free {
+            port.wait(packet, now);
+        } else if let Some(start) = self.wake(port_id, packet) {
+            let port = &mut self.ports[port_id as usize];
+            port.free = start;
+            port.wait(packet, now);
+            port.catch_up(now, &mut self.lost);
+        }
+        self.arrivals.advance(u32::from(port_id), self.ports[port_id as usize].next_event());
+        self.account_for_lost(u32::from(port_id));
+    }
+
+    /// Accounts for what CoDel has dropped at a port.
+    #[inline]
+    fn account_for_lost(&mut self, port: u32) {
+        while let Some(packet) = self.lost.pop() {
+            self.drop_packet(port as u16, packet, Event::Early);
+        }
+    }
+
+    #[cold]
+    fn note(&mut self, event: Event, port: Option<u16>, packet: Packet) {
+        let name = port.map(|p| self.topology.port_name(p as usize));
+        self.observer.note(self.now, event, name, packet);
     }
 
     /// A packet finds its port with nothing to send; `None` when it was held (or released together with others).
@@ -350,8 +491,12 @@ impl Network {
     }
 
     #[cold]
-    fn drop_packet(&mut self, port: u16, packet: Packet) {
-        self.ports[port as usize].drops.count(packet);
+    fn drop_packet(&mut self, port: u16, packet: Packet, event: Event) {
+        let at = &mut self.ports[port as usize];
+        if event == Event::Early { &mut at.early_drops } else { &mut at.overflows }.count(packet);
+        if packet.flow == self.observed_flow {
+            self.note(event, Some(port), packet);
+        }
         self.dropped.0 += 1;
         self.dropped.1 += u64::from(packet.size);
         let flow = &mut self.flows[packet.flow as usize];
@@ -371,8 +516,17 @@ impl Network {
         } else {
             self.receivers[flow as usize].sent += 1;
         }
+        if flow == self.observed_flow {
+            self.note(Event::Sent, None, packet);
+        }
         let port = self.paths[way * self.stride];
         self.enqueue(port, packet);
+    }
+
+    /// With ECN the flags ask for it (RFC 3168, 6.1.1).
+    fn send_syn(&mut self, flow: u32) {
+        let flags = if self.tcp.ecn { ECE | CWR } else { 0 };
+        self.send(flow, Kind::Syn as u8 | flags, 0, self.ack_sizes[0], Body::default());
     }
 
     #[inline]
@@ -465,6 +619,12 @@ impl Network {
         match timer {
             Timer::Alarm(token) => self.notices.push_back(Notice::Alarm(token)),
             Timer::NicRoom { host } => self.fill_nic(host),
+            Timer::Sample => {
+                (0..self.ports.len() as u32).for_each(|port| self.look(port));
+                let queues = self.topology.ports.iter().zip(&self.ports).map(|(plan, p)| (plan.class, p.buffered(), p.buffered_bytes()));
+                let every = self.observer.sample(queues);
+                self.timers.set(now + every, Timer::Sample);
+            }
             Timer::Release { sleeper, port, generation } => {
                 let s = &mut self.sleepers[sleeper as usize];
                 if s.generation == generation && s.is_holding() {
@@ -483,7 +643,7 @@ impl Network {
                     sender.timed_out(now);
                     self.timeouts += 1;
                     if sender.is_opening() {
-                        self.send(flow, Kind::Syn as u8, 0, self.ack_sizes[0], Body::default());
+                        self.send_syn(flow);
                         self.arm_retransmission(flow);
                         return;
                     }
@@ -524,14 +684,19 @@ impl Network {
         let (now, flow, i) = (self.now, packet.flow, packet.flow as usize);
         self.delivered.0 += 1;
         self.delivered.1 += u64::from(packet.size);
+        if flow == self.observed_flow {
+            self.note(Event::Received, None, packet);
+        }
         match packet.kind() {
             Kind::Data => {
                 self.latency.record(now - packet.body.birth());
                 let receiver = &mut self.receivers[i];
                 receiver.got += 1;
-                if packet.has(CE | CWR) {
-                    receiver.echo = packet.has(CE);
+                if receiver.notice(packet.has(CE), packet.has(CWR), &self.tcp) {
+                    self.acknowledge(flow);
+                    self.receivers[i].echo = packet.has(CE);
                 }
+                let receiver = &mut self.receivers[i];
                 let was_complete = receiver.is_complete();
                 match receiver.data(packet.seq, packet.has(RETRANSMITTED), &self.tcp) {
                     Reply::Now => {
@@ -554,10 +719,7 @@ impl Network {
             Kind::Ack => {
                 let sender = &mut self.senders[i];
                 sender.got += 1;
-                sender.acknowledged(packet.seq, packet.body, now, &self.tcp);
-                if packet.has(ECE) {
-                    sender.congestion_echoed();
-                }
+                sender.acknowledged(packet.seq, packet.body, packet.has(ECE), now, &self.tcp);
                 if sender.is_complete() {
                     self.end_flow_if_quiet(flow);
                 } else {
@@ -566,7 +728,8 @@ impl Network {
             }
             Kind::Syn => {
                 self.receivers[i].got += 1;
-                self.send(flow, Kind::SynAck as u8, 0, self.ack_sizes[0], Body::default());
+                let flags = if self.tcp.ecn { ECE } else { 0 };
+                self.send(flow, Kind::SynAck as u8 | flags, 0, self.ack_sizes[0], Body::default());
             }
             Kind::SynAck => {
                 let sender = &mut self.senders[i];
@@ -589,6 +752,9 @@ impl Network {
         if f.active && sender.is_complete() && !sender.waiting && quiet {
             self.flows[i].active = false;
             self.free_flows.push(flow);
+            if flow == self.observed_flow {
+                self.observed_flow = u32::MAX;
+            }
         }
     }
 
@@ -599,6 +765,7 @@ impl Network {
     #[must_use]
     pub fn finish(mut self) -> NetworkResult {
         let end = self.now;
+        (0..self.ports.len() as u32).for_each(|port| self.look(port));
         let on_links = self.ports.iter().map(Port::on_link).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
         let accounted = |f: fn((u64, u64)) -> u64| f(self.delivered) + f(self.dropped) + f(on_links);
         assert_eq!(self.injected.0, accounted(|t| t.0), "packets sent = delivered + dropped + on links");
@@ -620,19 +787,18 @@ impl Network {
                 continue;
             }
             let per_port_time = ports as f64 * seconds.max(1e-12);
-            let mut drops = DropCount::default();
-            of_class().for_each(|(p, _)| drops.add(p.drops));
+            let mut queue = QueueCount::default();
+            of_class().for_each(|(p, _)| queue.add(p.count()));
             classes.push(ClassResult {
                 class,
                 ports,
                 utilisation: of_class().map(|(p, rate)| p.sent_bytes as f64 * 8.0 / rate.bps()).sum::<f64>() / per_port_time,
                 queue_packets_mean: of_class().map(|(p, _)| p.buffered_time as f64 / 1e12).sum::<f64>() / per_port_time,
                 queue_packets_max: of_class().map(|(p, _)| u64::from(p.most_packets)).max().unwrap_or(0),
-                packets: of_class().map(|(p, _)| p.sent_packets).sum(),
+                packets: of_class().map(|(p, _)| p.sent_packets()).sum(),
                 bytes: of_class().map(|(p, _)| p.sent_bytes).sum(),
                 wakes: of_class().map(|(p, _)| self.sleepers[p.sleeper as usize].wakes).sum(),
-                drops,
-                marks: of_class().map(|(p, _)| p.marks).sum(),
+                queue,
             });
         }
         NetworkResult {
@@ -645,12 +811,13 @@ impl Network {
             timeouts: self.timeouts,
             flows: self.flows_started,
             latency: self.latency,
+            observed: self.observer.finish(),
         }
     }
 }
 
 /// Bytes on the wire for a payload; without overhead there is no Ethernet frame and so no smallest one.
-fn wire_size(payload: u64, overhead: u64) -> u16 {
+pub(crate) fn wire_size(payload: u64, overhead: u64) -> u16 {
     let packet = payload + HEADERS;
     if overhead == 0 { packet as u16 } else { (packet.max(MIN_PAYLOAD) + overhead) as u16 }
 }

@@ -12,6 +12,8 @@ pub(crate) enum Kind {
 
 /// Set on a retransmitted data segment.
 pub(crate) const RETRANSMITTED: u8 = 1 << 2;
+/// The bits that tell what a packet is for and whether it is a retransmission.
+pub(crate) const KIND_BITS: u8 = 0b111;
 /// ECN-capable transport.
 pub(crate) const ECT: u8 = 1 << 3;
 /// Congestion experienced: set by a queue on an ECT packet.

@@ -3,9 +3,14 @@
 //! One event per hop: departure is known when a packet is accepted, so waiting, transmission and propagation fuse into
 //! its arrival at the far end. Which entries have left is found out when it matters, by advancing over departures that
 //! have passed. A packet occupies the buffer until its last bit has left.
+//!
+//! With CoDel, whose decisions fall when a packet's turn comes, packets wait in the discipline and enter the ring when their
+//! turn has come. These turns need no events either: nothing reaches a port between two looks at it, so the turns that have
+//! passed are taken at the next look ([`Port::catch_up`]), at the latest when the packet before arrives at the far end.
 
-use crate::packet::{CE, ECT, Packet};
-use crate::stats::DropCount;
+use crate::packet::{CE, ECT, KIND_BITS, Packet};
+use crate::queue::{CoDel, Discipline, Verdict};
+use crate::stats::{KindCount, QueueCount};
 use joulepath_engine::Tournament;
 use joulepath_units::BitRate;
 
@@ -27,8 +32,11 @@ pub(crate) struct Port {
     buffered_bytes: u32,
     limit_packets: u32,
     limit_bytes: u32,
-    mark_packets: u32,
-    mark_bytes: u32,
+    /// From this much in the buffer on, the discipline judges packets that arrive.
+    judge_packets: u32,
+    judge_bytes: u32,
+    /// Packets that wait in the discipline.
+    waiting: u32,
     ps_per_byte: u64,
     delay: u64,
     /// Packets at the tail that are held.
@@ -37,14 +45,17 @@ pub(crate) struct Port {
     pub sleeper: u32,
     /// The opposite direction when both sleep together.
     pub twin: Option<u32>,
-    pub sent_packets: u64,
+    /// Packets accepted, by the low bits that tell their kind.
+    sent: [u64; 8],
     pub sent_bytes: u64,
     /// Sum of times in the buffer; of held packets their arrivals are kept apart until they depart.
     pub buffered_time: u128,
     held_since: u128,
     pub most_packets: u32,
-    pub drops: DropCount,
-    pub marks: u64,
+    pub early_drops: KindCount,
+    pub overflows: KindCount,
+    pub marks: KindCount,
+    discipline: Discipline,
 }
 
 impl Port {
@@ -60,26 +71,110 @@ impl Port {
             buffered_bytes: 0,
             limit_packets,
             limit_bytes,
-            mark_packets: u32::MAX,
-            mark_bytes: u32::MAX,
+            judge_packets: u32::MAX,
+            judge_bytes: u32::MAX,
+            waiting: 0,
             ps_per_byte: ((8_000_000_000_000u128 << FRACTION).div_ceil(u128::from(rate.base()))) as u64,
             delay,
             held: 0,
             sleeper,
             twin,
-            sent_packets: 0,
+            sent: [0; 8],
             sent_bytes: 0,
             buffered_time: 0,
             held_since: 0,
             most_packets: 0,
-            drops: DropCount::default(),
-            marks: 0,
+            early_drops: KindCount::default(),
+            overflows: KindCount::default(),
+            marks: KindCount::default(),
+            discipline: Discipline::DropTail,
         }
     }
 
-    /// Marks ECN-capable packets that find this much in the buffer.
-    pub fn mark_above(&mut self, packets: u32, bytes: u32) {
-        (self.mark_packets, self.mark_bytes) = (packets, bytes);
+    /// Gives the port a discipline that judges arriving packets when they find this much in the buffer.
+    pub fn set_discipline(&mut self, discipline: Discipline, packets: u32, bytes: u32) {
+        (self.discipline, self.judge_packets, self.judge_bytes) = (discipline, packets, bytes);
+    }
+
+    /// Whether the discipline has a say about a packet that arrives now.
+    #[inline(always)]
+    pub fn must_judge(&self) -> bool {
+        self.buffered() >= self.judge_packets || self.buffered_bytes >= self.judge_bytes
+    }
+
+    /// What the discipline does to a packet that arrives at `now`.
+    pub fn judge(&mut self, packet: &Packet, now: u64) -> Verdict {
+        let (packets, bytes) = (self.buffered(), self.buffered_bytes);
+        match &mut self.discipline {
+            Discipline::Mark if packet.has(ECT) => Verdict::Mark,
+            Discipline::Red(red) => {
+                let idle = if packets == 0 { now.saturating_sub(self.free) } else { 0 };
+                red.judge(packet, f64::from(if red.in_bytes { bytes } else { packets }), idle)
+            }
+            Discipline::DropTail | Discipline::Mark | Discipline::CoDel(_) => Verdict::Pass,
+        }
+    }
+
+    /// Sets the mark on a packet that is accepted.
+    pub fn mark(&mut self, packet: &mut Packet) {
+        packet.bits |= CE;
+        self.marks.count(*packet);
+    }
+
+    /// Whether packets wait in the discipline until their turn comes.
+    #[inline(always)]
+    pub fn is_codel(&self) -> bool {
+        matches!(self.discipline, Discipline::CoDel(_))
+    }
+
+    fn codel(&mut self) -> &mut CoDel {
+        match &mut self.discipline {
+            Discipline::CoDel(codel) => codel,
+            _ => unreachable!("asked of CoDel ports only"),
+        }
+    }
+
+    /// Lets a packet of a CoDel port wait for its turn.
+    pub fn wait(&mut self, packet: Packet, now: u64) {
+        self.buffered_bytes += u32::from(packet.size);
+        self.waiting += 1;
+        self.codel().wait(packet, now);
+        self.most_packets = self.most_packets.max(self.buffered());
+    }
+
+    /// Takes the turns of waiting packets up to `now`; those that CoDel drops go to `lost`.
+    pub fn catch_up(&mut self, now: u64, lost: &mut Vec<Packet>) {
+        while self.held == 0 && self.waiting > 0 && self.free <= now {
+            let start = self.free;
+            let Some(turn) = self.codel().take(start) else { return };
+            self.waiting -= 1;
+            self.buffered_bytes -= u32::from(turn.packet.size);
+            match turn.fate {
+                Verdict::Drop => {
+                    self.buffered_time += u128::from(start - turn.since);
+                    lost.push(turn.packet);
+                    continue;
+                }
+                Verdict::Mark => self.marks.count(turn.packet),
+                Verdict::Pass => {}
+            }
+            self.depart(start);
+            self.send(turn.packet, turn.since, start);
+        }
+    }
+
+    /// When something happens next on the link of a CoDel port: an arrival at the far end, or a turn when nothing is on it.
+    pub fn next_event(&self) -> u64 {
+        match (self.head != self.tail, self.waiting > 0 && self.held == 0) {
+            (true, _) => self.at(self.head).arrival,
+            (false, true) => self.free,
+            (false, false) => Tournament::IDLE,
+        }
+    }
+
+    /// The packet of a CoDel port that arrives at the far end by `now`, if one does.
+    pub fn arrive_by(&mut self, now: u64) -> Option<Packet> {
+        (self.head != self.tail && self.at(self.head).arrival <= now).then(|| self.arrive().0)
     }
 
     #[inline(always)]
@@ -103,7 +198,12 @@ impl Port {
     /// Packets in the buffer, as of the last [`Port::depart`].
     #[inline(always)]
     pub fn buffered(&self) -> u32 {
-        self.tail.wrapping_sub(self.buffered_from)
+        self.tail.wrapping_sub(self.buffered_from) + self.waiting
+    }
+
+    /// Bytes in the buffer, as of the last [`Port::depart`].
+    pub fn buffered_bytes(&self) -> u32 {
+        self.buffered_bytes
     }
 
     /// When half of the buffered packets will have left; `None` while they are held.
@@ -128,14 +228,22 @@ impl Port {
 
     /// Appends a packet without a departure.
     pub fn hold(&mut self, mut packet: Packet, now: u64) {
-        packet.arrival = HELD;
         self.held += 1;
+        if self.is_codel() {
+            return self.wait(packet, now);
+        }
+        packet.arrival = HELD;
         self.held_since += u128::from(now);
         self.push(packet);
     }
 
     /// Gives the held packets their departures from `start` on. Returns the arrival of the first if it is the next one.
     pub fn release(&mut self, start: u64) -> Option<u64> {
+        if self.is_codel() {
+            self.free = start;
+            self.held = 0;
+            return Some(self.next_event());
+        }
         let first = self.tail.wrapping_sub(self.held);
         self.free = start;
         for i in 0..self.held {
@@ -150,11 +258,7 @@ impl Port {
     }
 
     #[inline(always)]
-    fn push(&mut self, mut packet: Packet) -> Option<u64> {
-        if packet.has(ECT) && (self.buffered() >= self.mark_packets || self.buffered_bytes >= self.mark_bytes) {
-            packet.bits |= CE;
-            self.marks += 1;
-        }
+    fn push(&mut self, packet: Packet) -> Option<u64> {
         if self.tail.wrapping_sub(self.head) > self.mask {
             self.grow();
         }
@@ -164,7 +268,7 @@ impl Port {
         self.tail = self.tail.wrapping_add(1);
         self.buffered_bytes += u32::from(packet.size);
         self.most_packets = self.most_packets.max(self.buffered());
-        self.sent_packets += 1;
+        self.sent[usize::from(packet.bits & KIND_BITS)] += 1;
         self.sent_bytes += u64::from(packet.size);
         first.then_some(packet.arrival)
     }
@@ -199,8 +303,24 @@ impl Port {
 
     /// Packets on the link, and their bytes: waiting, being sent or travelling.
     pub fn on_link(&self) -> (u64, u64) {
-        let count = self.tail.wrapping_sub(self.head);
-        let bytes = (0..count).map(|i| u64::from(self.at(self.head.wrapping_add(i)).size)).sum();
-        (u64::from(count), bytes)
+        let ring = (0..self.tail.wrapping_sub(self.head)).map(|i| self.at(self.head.wrapping_add(i)));
+        let waiting = match &self.discipline {
+            Discipline::CoDel(codel) => Some(codel.waiting()),
+            _ => None,
+        };
+        ring.chain(waiting.into_iter().flatten()).fold((0, 0), |sum, p| (sum.0 + 1, sum.1 + u64::from(p.size)))
+    }
+
+    /// Packets that reached the port, by kind, and what became of them.
+    pub fn count(&self) -> QueueCount {
+        let mut offered = KindCount::of_bits(&self.sent);
+        offered.add(self.early_drops);
+        offered.add(self.overflows);
+        QueueCount { offered, early_drops: self.early_drops, overflows: self.overflows, marks: self.marks }
+    }
+
+    /// Packets that were accepted.
+    pub fn sent_packets(&self) -> u64 {
+        self.sent.iter().sum()
     }
 }

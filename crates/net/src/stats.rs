@@ -5,9 +5,9 @@ use crate::topology::PortClass;
 use joulepath_energy::Account;
 use serde::Serialize;
 
-/// Packets lost to a full buffer, by kind.
+/// Packets by kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct DropCount {
+pub struct KindCount {
     /// First transmissions of data.
     pub data: u64,
     /// Retransmitted data.
@@ -18,7 +18,7 @@ pub struct DropCount {
     pub syn: u64,
 }
 
-impl DropCount {
+impl KindCount {
     pub(crate) fn count(&mut self, packet: Packet) {
         *match packet.kind() {
             Kind::Data if packet.has(RETRANSMITTED) => &mut self.retransmission,
@@ -26,6 +26,13 @@ impl DropCount {
             Kind::Ack => &mut self.ack,
             Kind::Syn | Kind::SynAck => &mut self.syn,
         } += 1;
+    }
+
+    /// From counts by the bits of [`crate::packet::KIND_BITS`].
+    pub(crate) fn of_bits(counts: &[u64; 8]) -> Self {
+        let of = |kind: Kind| counts[kind as usize];
+        let retransmission = counts[usize::from(RETRANSMITTED)];
+        Self { data: of(Kind::Data), retransmission, ack: of(Kind::Ack), syn: of(Kind::Syn) + of(Kind::SynAck) }
     }
 
     pub(crate) fn add(&mut self, other: Self) {
@@ -39,6 +46,34 @@ impl DropCount {
     #[must_use]
     pub fn total(&self) -> u64 {
         self.data + self.retransmission + self.ack + self.syn
+    }
+}
+
+/// What became of the packets that reached queues.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct QueueCount {
+    /// Packets that arrived.
+    pub offered: KindCount,
+    /// Dropped by the queue discipline while there was room.
+    pub early_drops: KindCount,
+    /// Dropped because the buffer was full.
+    pub overflows: KindCount,
+    /// Marked for congestion and sent.
+    pub marks: KindCount,
+}
+
+impl QueueCount {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.offered.add(other.offered);
+        self.early_drops.add(other.early_drops);
+        self.overflows.add(other.overflows);
+        self.marks.add(other.marks);
+    }
+
+    /// Packets lost for either reason.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.early_drops.total() + self.overflows.total()
     }
 }
 
@@ -61,10 +96,8 @@ pub struct ClassResult {
     pub bytes: u64,
     /// Times that a sleeping link was woken.
     pub wakes: u64,
-    /// Losses.
-    pub drops: DropCount,
-    /// Packets that were marked for congestion.
-    pub marks: u64,
+    /// Arrivals, losses and marks by kind of packet.
+    pub queue: QueueCount,
 }
 
 /// A finished run of the network.
@@ -87,4 +120,6 @@ pub struct NetworkResult {
     pub flows: u64,
     /// Time from the network card of the sender to the receiving host, for data packets.
     pub latency: crate::Histogram,
+    /// What was asked for beyond sums.
+    pub observed: crate::Observed,
 }

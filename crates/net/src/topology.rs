@@ -111,6 +111,12 @@ impl Topology {
         self.hosts
     }
 
+    /// The number of the host with this name.
+    #[must_use]
+    pub fn host(&self, name: &str) -> Option<u32> {
+        self.names[..self.hosts as usize].iter().position(|n| n == name).map(|h| h as u32)
+    }
+
     /// The rack of a host: hosts with the same number share a switch.
     #[must_use]
     pub fn rack(&self, host: u32) -> u32 {

@@ -49,6 +49,13 @@ fn resolve_cluster_plan(json: &str) -> PyResult<String> {
     Ok(serde_json::to_string(&plan).expect("a plan is JSON"))
 }
 
+/// The queues of a cluster plan (JSON) by class of ports, with thresholds worked out and warnings, as JSON. Raises PlanError.
+#[pyfunction]
+fn cluster_plan_queues(json: &str) -> PyResult<String> {
+    let queues = parse_plan(json)?.network().queues().map_err(|sentence| refuse(&sentence))?;
+    Ok(serde_json::to_string(&queues).expect("settings are JSON"))
+}
+
 /// The JSON schema of a cluster plan, with the documentation of every parameter.
 #[pyfunction]
 fn cluster_plan_schema() -> String {
@@ -106,6 +113,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Log>()?;
     module.add_function(wrap_pyfunction!(read_workload_log, module)?)?;
     module.add_function(wrap_pyfunction!(resolve_cluster_plan, module)?)?;
+    module.add_function(wrap_pyfunction!(cluster_plan_queues, module)?)?;
     module.add_function(wrap_pyfunction!(cluster_plan_schema, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_cluster, module)?)?;
     module.add_function(wrap_pyfunction!(run_link, module)?)?;

@@ -2,6 +2,7 @@
 
 use joulepath_energy::{Account, Evidence};
 use joulepath_mapreduce::{ClusterResult, Trace};
+use joulepath_net::{Histogram, KindCount, QueueCount};
 use joulepath_units::Energy;
 use serde_json::{Map, Value, json};
 
@@ -76,6 +77,10 @@ pub(crate) fn ledger(accounts: &[Account]) -> Value {
     Value::Array(rows.collect())
 }
 
+fn histogram(latency: &Histogram) -> Value {
+    latency.buckets().map(|(low, high, count)| json!([low as f64 / 1e12, high as f64 / 1e12, count])).collect()
+}
+
 pub(crate) fn cluster(result: &ClusterResult) -> Value {
     let n = &result.network;
     let mut energy = Map::new();
@@ -97,7 +102,18 @@ pub(crate) fn cluster(result: &ClusterResult) -> Value {
     let job_seconds: Vec<f64> = result.jobs.iter().map(|j| j.end.since(j.submit).seconds()).collect();
     let runtime = result.jobs.iter().map(|j| j.end.seconds()).fold(None, |m: Option<f64>, e| Some(m.map_or(e, |m| m.max(e))));
     let runtime = runtime.map_or(n.duration_s, |end| end - result.jobs.iter().map(|j| j.submit.seconds()).fold(f64::INFINITY, f64::min));
-    let drops: u64 = n.classes.iter().map(|c| c.drops.total()).sum();
+    let drops: u64 = n.classes.iter().map(|c| c.queue.lost()).sum();
+    let probes = result.probes.as_ref().map(|p| {
+        json!({
+            "sent": p.sent, "answered": p.latency.count(), "unanswered": p.unanswered,
+            "latency_s_mean": p.latency.mean_s(), "latency_s_p50": p.latency.quantile_s(0.5), "latency_s_p99": p.latency.quantile_s(0.99),
+            "latency_s_p999": p.latency.quantile_s(0.999), "latency_histogram": histogram(&p.latency),
+        })
+    });
+    let by_kind = |of: &dyn Fn(KindCount) -> u64| {
+        let sum = |part: &dyn Fn(&QueueCount) -> KindCount| n.classes.iter().map(|c| of(part(&c.queue))).sum::<u64>();
+        json!({"offered": sum(&|q| q.offered), "early_drops": sum(&|q| q.early_drops), "overflows": sum(&|q| q.overflows), "marks": sum(&|q| q.marks)})
+    };
     let metrics = json!({
         "runtime_s": runtime,
         "job_runtime_s_mean": (!job_seconds.is_empty()).then(|| job_seconds.iter().sum::<f64>() / job_seconds.len() as f64),
@@ -110,7 +126,11 @@ pub(crate) fn cluster(result: &ClusterResult) -> Value {
         "energy_delay_js": total.joules() * runtime,
         "evidence": evidence.map(Evidence::as_str),
         "state_ratio": states,
+        "probes": probes,
         "drops": drops,
+        "packets": {
+            "data": by_kind(&|k| k.data), "retransmission": by_kind(&|k| k.retransmission), "ack": by_kind(&|k| k.ack), "syn": by_kind(&|k| k.syn),
+        },
         "retransmissions": n.retransmissions,
         "timeouts": n.timeouts,
         "packet_hops": n.packet_hops,
@@ -120,11 +140,13 @@ pub(crate) fn cluster(result: &ClusterResult) -> Value {
         "blocks_read": {"own_host": result.blocks_read[0], "own_rack": result.blocks_read[1], "beyond": result.blocks_read[2]},
         "workers": result.workers,
         "classes": n.classes,
-        "latency_histogram": n.latency.buckets().map(|(low, high, count)| json!([low as f64 / 1e12, high as f64 / 1e12, count])).collect::<Vec<_>>(),
+        "latency_histogram": histogram(&n.latency),
         "jobs": result.jobs.iter().map(|j| json!({
             "name": j.name, "submit_s": j.submit.seconds(), "end_s": j.end.seconds(),
             "stages": j.stages.iter().map(|(name, end)| json!({"name": name, "end_s": end.seconds()})).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
     });
-    json!({"metrics": metrics, "ledger": ledger(&n.accounts)})
+    let observed = &n.observed;
+    let asked = observed.sample_s.is_some() || !observed.connection.is_empty();
+    json!({"metrics": metrics, "ledger": ledger(&n.accounts), "observed": asked.then_some(observed)})
 }

@@ -1,11 +1,12 @@
 """`joulepath simulate`: run a plan."""
 
+from collections import Counter
 from typing import Any
 
 import click
 
 from joulepath.cli.output import count, digits, percent, print_json, print_table, progress_bar, quantity
-from joulepath.plan import PlanFileError, load_plan
+from joulepath.plan import Plan, PlanFileError, load_plan
 from joulepath.record import Record
 from joulepath.sweep import simulate as run_plan
 
@@ -33,9 +34,9 @@ def simulate(
     """
     loaded = load_plan(plan, dict(_setting(s) for s in settings))
     if check:
-        rows = [[run.label, str(run.seed), run.resolved["workload"]["kind"]] for run in loaded.runs]
-        print_table(f"{loaded.title}: {len(rows)} runs, nothing wrong with them", ("run", "seed", "workload"), rows)
+        _print_check(loaded)
         return
+    _warn(loaded)
     with progress_bar(len(loaded.runs)) as tell:
         record = run_plan(loaded, out, jobs=jobs, progress=tell)
     page = record.report() if with_report else None
@@ -47,16 +48,47 @@ def simulate(
         click.echo(f"report: {page}")
 
 
+def _print_check(plan: Plan) -> None:
+    classes = list(dict.fromkeys(q["class"] for run in plan.runs for q in run.queues))
+    rows = []
+    for run in plan.runs:
+        queues = {q["class"]: _queue(q) for q in run.queues}
+        rows.append([run.label, str(run.seed), run.resolved["workload"]["kind"], *(queues.get(c, "n/a") for c in classes)])
+    warned = sum(bool(run.warnings) for run in plan.runs)
+    verdict = f"{warned} of them with warnings" if warned else "nothing wrong with them"
+    columns = ("run", "seed", "workload", *(f"{c} queue" for c in classes))
+    print_table(f"{plan.title}: {len(rows)} runs, {verdict}", columns, rows)
+    _warn(plan)
+
+
+def _queue(queue: dict[str, Any]) -> str:
+    """A discipline and its thresholds: `red 12.5-37.5 packets`."""
+    if queue["min"] is None:
+        return queue["kind"]
+    ends = dict.fromkeys(f"{queue[end]:g}" for end in ("min", "max"))
+    return f"{queue['kind']} {'-'.join(ends)} {'B' if queue['unit'] == 'bytes' else queue['unit']}"
+
+
+def _warn(plan: Plan) -> None:
+    """Say on standard error what the runs ask for that cannot happen, each thing once."""
+    count = Counter(w for run in plan.runs for w in run.warnings)
+    for warning, runs in count.items():
+        where = f" ({runs} of {len(plan.runs)} runs)" if len(plan.runs) > 1 else ""
+        click.echo(f"warning: {warning}{where}", err=True)
+
+
 def print_record(record: Record) -> None:
     """Print the table of a record; changes are against its first run with the same other settings."""
     runs = record.runs
     classes = [c for c in dict.fromkeys(c for r in runs for c in r.metrics["energy_j"]) if c != "total"]
+    probed = any(r.metrics["probes"] for r in runs)
     columns = [
         "run",
         "runtime",
         "change",
         "latency",
         "p99",
+        *(("probe p50", "probe p99", "p99.9") if probed else ()),
         *(f"{c} J" for c in classes),
         "energy",
         "of first",
@@ -77,6 +109,7 @@ def print_record(record: Record) -> None:
                 percent(m["runtime_s"] / first["runtime_s"] - 1, signed=True),
                 quantity(m["latency_s_mean"], "s"),
                 quantity(m["latency_s_p99"], "s"),
+                *(_probe(m["probes"]) if probed else ()),
                 *(_joules(energy.get(c)) for c in classes),
                 quantity(energy["total"], "J"),
                 percent(energy["total"] / first["energy_j"]["total"]),
@@ -88,6 +121,31 @@ def print_record(record: Record) -> None:
     known = f"simulated times, {first['evidence']} energy (transmitting side of every port)"
     caption = f"{known} · change, of first and energy-delay: against {runs[0].label}"
     print_table(record.title, columns, rows, caption=caption)
+    _print_packets(record)
+
+
+def _print_packets(record: Record) -> None:
+    """Which packets queues dropped and marked, as shares of those that reached them."""
+    runs = [r for r in record.runs if r.metrics["drops"] or r.metrics["packets"]["data"]["marks"]]
+    if not runs:
+        return
+    kinds = {"data": "data", "retransmission": "retrans.", "ack": "ACK", "syn": "SYN"}
+    columns = ["run", *(f"{name} {reason}" for name in kinds.values() for reason in ("early", "full")), "data marked"]
+    rows = []
+    for run in runs:
+        packets = run.metrics["packets"]
+        cells = [_share(packets[kind][reason], packets[kind]["offered"]) for kind in kinds for reason in ("early_drops", "overflows")]
+        rows.append([run.label, *cells, _share(packets["data"]["marks"], packets["data"]["offered"])])
+    caption = "Of the packets of each kind that reached a queue: dropped early by the discipline, dropped by a full buffer, marked."
+    print_table("Drops and marks by kind of packet", columns, rows, caption=caption)
+
+
+def _share(part: int, whole: int) -> str:
+    return "n/a" if not whole else "0" if not part else percent(part / whole) if part / whole >= 0.001 else f"{part / whole * 100:.1g} %"
+
+
+def _probe(probes: dict[str, Any] | None) -> list[str]:
+    return [quantity(probes[f"latency_s_{p}"] if probes else None, "s") for p in ("p50", "p99", "p999")]
 
 
 def _joules(value: float | None) -> str:

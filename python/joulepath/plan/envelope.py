@@ -70,6 +70,16 @@ class Run:
         """The body with every default of the model filled in."""
         return json.loads(_core.resolve_cluster_plan(json.dumps(self.body)))
 
+    @cached_property
+    def queues(self) -> list[dict[str, Any]]:
+        """The queue discipline of each class of switch ports: class, rate_bps, kind, min and max in `unit`, warning."""
+        return json.loads(_core.cluster_plan_queues(json.dumps(self.body)))
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the body asks for that cannot happen, such as thresholds that a buffer never reaches."""
+        return [q["warning"] for q in self.queues if q["warning"]]
+
     @property
     def log_path(self) -> str | None:
         """The log that the workload replays, if any."""

@@ -83,6 +83,11 @@ class RunRecord:
         return self._read("ledger.json")
 
     @cached_property
+    def observed(self) -> dict[str, Any] | None:
+        """Queue lengths over time and packets of one connection; `None` when the plan did not ask for them."""
+        return self._read("observed.json") if (self.folder / "observed.json").is_file() else None
+
+    @cached_property
     def environment(self) -> dict[str, Any]:
         """What may differ from machine to machine: CPU seconds, wall seconds."""
         return self._read("environment.json")
@@ -109,6 +114,8 @@ class RunRecord:
                 "ledger.json": result["ledger"],
                 "environment.json": environment,
             }
+            if result.get("observed"):
+                files["observed.json"] = result["observed"]
             for name, value in files.items():
                 with open(partial / name, "w", encoding="utf-8") as file:
                     file.write(_dump(value))
@@ -156,13 +163,14 @@ class Record:
         """What `joulepath simulate --json` prints: the runs with their metrics under the names of the reference."""
         runs = []
         for run in self.runs:
-            metrics = {k: v for k, v in run.metrics.items() if k != "latency_histogram"}
+            metrics = without_histograms(run.metrics)
             runs.append(
                 {
                     "label": run.label,
                     "settings": run.run["settings"],
                     "seed": run.run["seed"],
                     **metrics,
+                    "warnings": run.run["warnings"],
                     "cpu_s": run.environment["cpu_s"],
                 }
             )
@@ -225,6 +233,15 @@ class Record:
             except BaseException:
                 partial.unlink(missing_ok=True)
                 raise
+
+
+def without_histograms(metrics: dict[str, Any]) -> dict[str, Any]:
+    """The metrics that people and tables read."""
+    return {
+        key: without_histograms(value) if isinstance(value, dict) else value
+        for key, value in metrics.items()
+        if key != "latency_histogram"
+    }
 
 
 def _scalars(value: dict[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:

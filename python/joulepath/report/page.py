@@ -13,11 +13,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from joulepath.record import Record
+from joulepath.record import Record, RunRecord
 from joulepath.record.record import write_whole
 from joulepath.report.figures import figure_rows
 
 NO_SCRIPT = "This page draws its charts with a script that it carries; the numbers are in the record's metrics.parquet."
+POINTS = 800
 CLASSES = {"nic": "network cards", "edge": "switch to host", "uplink": "switch up", "core": "switch down"}
 
 
@@ -91,9 +92,13 @@ def _record(record: Record) -> dict[str, Any]:
                         "retransmissions",
                         "timeouts",
                         "throughput_bps_node_mean",
+                        "packets",
                     )
                 },
                 "latency": _cumulative(m["latency_histogram"]),
+                "probes": _probes(m["probes"]),
+                "warnings": run.run["warnings"],
+                "queues": _queues(run),
             }
         )
     plan = record.plan
@@ -111,6 +116,25 @@ def _record(record: Record) -> dict[str, Any]:
         "runs": runs,
         "figures": [{**f, "rows": figure_rows(record, f)} for f in plan["figures"]],
     }
+
+
+def _probes(probes: dict[str, Any] | None) -> dict[str, Any] | None:
+    if not probes:
+        return None
+    return {**{k: v for k, v in probes.items() if k != "latency_histogram"}, "latency": _cumulative(probes["latency_histogram"])}
+
+
+def _queues(run: RunRecord) -> dict[str, Any] | None:
+    """Histograms and time series of queues, thinned to what a chart can show: of each stretch its highest sample."""
+    observed = run.observed
+    if not observed or observed["sample_s"] is None:
+        return None
+    series = []
+    for one in observed["series"]:
+        step = max(1, len(one["packets"]) // POINTS)
+        tops = [max(one["packets"][i : i + step]) for i in range(0, len(one["packets"]), step)]
+        series.append({"port": one["port"], "step_s": step * observed["sample_s"], "packets": tops})
+    return {"sample_s": observed["sample_s"], "histograms": observed["histograms"], "series": series}
 
 
 def _cumulative(histogram: list[list[float]], points: int = 120) -> list[list[float]]:

@@ -122,6 +122,7 @@ def _run_one(run: Run, target: Path, logs: "_Logs", progress: Progress | None, s
         "repetition": run.repetition,
         "version": __version__,
         "plan": logs.pin(run),
+        "warnings": run.warnings,
     }
     RunRecord.write(target, about, result, environment)
     if progress:

@@ -1,10 +1,11 @@
 //! TCP without I/O: a sender and a receiver as values that the network drives with times and packets.
 //!
 //! Follows RFC 5681 (congestion control), 6298 (timer), 6582 and 6675 (loss recovery with SACK, without the rescue
-//! retransmission), 9438 (CUBIC), 3390/6928 (initial window as configured). Works in whole segments of one size.
+//! retransmission), 9438 (CUBIC), 3168 (ECN), 8257 (DCTCP), 3390/6928 (initial window as configured). Works in whole segments of one size.
 //! Not modelled: Nagle, urgent data, FIN, window probes (receivers read at once), RACK-TLP and tail loss probes.
 
 mod cubic;
+mod dctcp;
 mod receiver;
 mod scoreboard;
 mod sender;
@@ -24,6 +25,8 @@ pub enum Variant {
     NewReno,
     /// CUBIC with SACK (RFC 9438).
     Cubic,
+    /// DCTCP (RFC 8257): NewReno that reduces its window by the share of marked bytes.
+    Dctcp,
 }
 
 /// What all flows share, in the simulator's units.

@@ -1,6 +1,6 @@
 //! The receiving end of a flow: in-order delivery, delayed acknowledgements, SACK blocks.
 
-use super::TcpConfig;
+use super::{TcpConfig, Variant};
 use crate::packet::{Body, SACK_BLOCKS};
 
 /// When to acknowledge what just arrived.
@@ -26,7 +26,8 @@ pub(crate) struct Receiver {
     pub timer_set: bool,
     pub sent: u32,
     pub got: u32,
-    /// Congestion was experienced and the sender has not said that it slowed down (RFC 3168, 6.1.3).
+    /// Congestion was experienced and the sender has not said that it slowed down (RFC 3168, 6.1.3); with DCTCP, the last
+    /// segment was marked (RFC 8257, 3.2).
     pub echo: bool,
     out_of_order: Option<Box<OutOfOrder>>,
 }
@@ -46,6 +47,21 @@ impl Receiver {
 
     pub fn is_complete(&self) -> bool {
         self.next == self.end
+    }
+
+    /// Notes the mark of a segment before it is taken. True when what arrived before must be acknowledged first, so that the
+    /// sender can tell how much was marked (RFC 8257, 3.2).
+    #[inline]
+    pub fn notice(&mut self, marked: bool, reduced: bool, config: &TcpConfig) -> bool {
+        if config.variant == Variant::Dctcp {
+            let first = marked != self.echo && self.unacknowledged > 0;
+            self.echo = marked != first;
+            return first;
+        }
+        if marked || reduced {
+            self.echo = marked;
+        }
+        false
     }
 
     /// A segment arrives; retransmissions are acknowledged at once, as Linux does in its quick-acknowledgement mode.
@@ -123,7 +139,6 @@ impl Receiver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp::Variant;
 
     const CONFIG: TcpConfig =
         TcpConfig { variant: Variant::NewReno, ecn: false, window: 44, initial_window: 10, min_rto: 0, ack_every: 2, delayed_ack: 0 };

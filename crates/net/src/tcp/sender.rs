@@ -1,6 +1,7 @@
 //! The sending end of a flow: window, loss recovery, retransmission timer.
 
 use super::cubic::Cubic;
+use super::dctcp::Dctcp;
 use super::scoreboard::Scoreboard;
 use super::{INITIAL_RTO, MAX_RTO, TcpConfig, Variant};
 use crate::packet::{Body, SACK_BLOCKS};
@@ -61,6 +62,7 @@ pub(crate) struct Sender {
     pub got: u32,
     board: Option<Box<Scoreboard>>,
     cubic: Option<Box<Cubic>>,
+    dctcp: Option<Box<Dctcp>>,
 }
 
 impl Sender {
@@ -91,7 +93,14 @@ impl Sender {
             got: 0,
             board: None,
             cubic: (config.variant == Variant::Cubic).then(Box::default),
+            dctcp: (config.variant == Variant::Dctcp).then(Box::default),
         }
+    }
+
+    /// A message of `end` segments on a connection that has been open for long: no handshake, and a timer that knows the path.
+    pub fn established(end: u32, now: u64, config: &TcpConfig) -> Self {
+        let rto = config.min_rto.min(INITIAL_RTO);
+        Self { state: State::Open, timed: UNTIMED, rto, deadline: u64::MAX, ..Self::new(end, now, config) }
     }
 
     pub fn is_opening(&self) -> bool {
@@ -165,9 +174,9 @@ impl Sender {
         Some(Segment { number, retransmitted: false, reduced: std::mem::take(&mut self.reduced) })
     }
 
-    /// An acknowledgement of everything below `next`, with SACK blocks.
+    /// An acknowledgement of everything below `next`, with SACK blocks, that echoes congestion or does not.
     #[inline]
-    pub fn acknowledged(&mut self, next: u32, body: Body, now: u64, config: &TcpConfig) {
+    pub fn acknowledged(&mut self, next: u32, body: Body, echoed: bool, now: u64, config: &TcpConfig) {
         let before = self.in_flight();
         let acked = next.saturating_sub(self.una);
         if acked > 0 {
@@ -182,16 +191,24 @@ impl Sender {
             self.una = next;
             self.backoff = 0;
             self.deadline = if self.una == self.nxt { u64::MAX } else { now + self.rto };
+            if let Some(dctcp) = &mut self.dctcp {
+                dctcp.acknowledged(acked, echoed, self.una, self.nxt);
+            }
         }
+        // RFC 3168, 6.1.2: an echo does not let the window grow.
+        let growing = if echoed { 0 } else { acked };
         if body.block(0).1 > 0 || self.board.is_some() {
-            self.disordered(next, acked, before, body, now);
+            self.disordered(next, acked, growing, before, body, now);
         } else {
-            self.grow(acked, before, now);
+            self.grow(growing, before, now);
+        }
+        if echoed {
+            self.congestion_echoed();
         }
     }
 
     #[cold]
-    fn disordered(&mut self, next: u32, acked: u32, before: u32, body: Body, now: u64) {
+    fn disordered(&mut self, next: u32, acked: u32, growing: u32, before: u32, body: Body, now: u64) {
         let una = self.una;
         let board = self.board.get_or_insert_with(|| Box::new(Scoreboard::new(una)));
         for (offset, length) in (0..SACK_BLOCKS).map(|i| body.block(i)) {
@@ -217,7 +234,7 @@ impl Sender {
             }
             // RFC 6582: after a partial acknowledgement the first outstanding segment is lost too.
             State::Recovery if acked > 0 => board.mark_lost(una, (una + 1).min(self.nxt)),
-            State::Open | State::Loss => self.grow(acked, before, now),
+            State::Open | State::Loss => self.grow(growing, before, now),
             State::Recovery | State::Opening => {}
         }
         if let Some(board) = &self.board
@@ -230,10 +247,15 @@ impl Sender {
     }
 
     /// The receiver echoes congestion: reduce the window, once for each window of data (RFC 3168, 6.1.2).
-    pub fn congestion_echoed(&mut self) {
+    fn congestion_echoed(&mut self) {
         if self.state == State::Open && self.una > self.echo_until {
-            self.reduce(self.in_flight().max(1));
-            self.cwnd = self.ssthresh;
+            if let Some(dctcp) = &self.dctcp {
+                (self.cwnd, self.credit) = dctcp.cut(self.cwnd, self.credit);
+                self.ssthresh = self.cwnd;
+            } else {
+                self.reduce(self.in_flight().max(1));
+                self.cwnd = self.ssthresh;
+            }
             self.reduced = true;
             self.echo_until = self.nxt;
         }
@@ -338,7 +360,7 @@ mod tests {
             now += MS;
             let acknowledged = std::mem::take(&mut sent);
             for segment in acknowledged {
-                sender.acknowledged(segment + 1, Body::default(), now, &CONFIG);
+                sender.acknowledged(segment + 1, Body::default(), false, now, &CONFIG);
                 sent.extend(send_all(&mut sender, now));
             }
         }
@@ -350,7 +372,7 @@ mod tests {
         assert_eq!(send_all(&mut sender, MS).len(), 10);
         // Segment 0 is lost; 1 to 9 arrive. The third SACK starts recovery with half the flight.
         for n in 1..=9 {
-            sender.acknowledged(0, sack(&[(1, n)]), 2 * MS, &CONFIG);
+            sender.acknowledged(0, sack(&[(1, n)]), false, 2 * MS, &CONFIG);
             if n == 3 {
                 assert_eq!(sender.segment(2 * MS, &CONFIG), Some(Segment { number: 0, retransmitted: true, reduced: false }));
                 assert_eq!((sender.cwnd, sender.state), (5, State::Recovery));
@@ -360,7 +382,7 @@ mod tests {
             }
         }
         let outstanding = sender.nxt;
-        sender.acknowledged(outstanding, Body::default(), 3 * MS, &CONFIG);
+        sender.acknowledged(outstanding, Body::default(), false, 3 * MS, &CONFIG);
         assert_eq!((sender.state, sender.cwnd, sender.una), (State::Open, 5, outstanding));
         assert!(sender.board.is_none());
     }
@@ -369,15 +391,15 @@ mod tests {
     fn a_timeout_sends_again_from_the_first_hole() {
         let mut sender = opened(30);
         send_all(&mut sender, MS);
-        sender.acknowledged(2, sack(&[(3, 1)]), 2 * MS, &CONFIG); // 0, 1 and 5 arrived
+        sender.acknowledged(2, sack(&[(3, 1)]), false, 2 * MS, &CONFIG); // 0, 1 and 5 arrived
         send_all(&mut sender, 2 * MS);
         let due = sender.deadline;
         sender.timed_out(due);
         assert_eq!(sender.cwnd, 1);
         assert_eq!(send_all(&mut sender, due), [2]);
-        sender.acknowledged(3, sack(&[(2, 1)]), due + MS, &CONFIG);
+        sender.acknowledged(3, sack(&[(2, 1)]), false, due + MS, &CONFIG);
         assert_eq!(send_all(&mut sender, due + MS), [3, 4]);
-        sender.acknowledged(6, Body::default(), due + 2 * MS, &CONFIG);
+        sender.acknowledged(6, Body::default(), false, due + 2 * MS, &CONFIG);
         assert_eq!(send_all(&mut sender, due + 2 * MS)[..2], [6, 7]);
     }
 
@@ -386,8 +408,7 @@ mod tests {
         let mut sender = opened(1000);
         assert_eq!(send_all(&mut sender, MS).len(), 10);
         for next in 1..=10 {
-            sender.acknowledged(next, Body::default(), 2 * MS, &CONFIG);
-            sender.congestion_echoed();
+            sender.acknowledged(next, Body::default(), true, 2 * MS, &CONFIG);
             assert!(sender.cwnd <= 6, "{}", sender.cwnd);
             if let Some(segment) = sender.segment(2 * MS, &CONFIG) {
                 assert_eq!(segment.reduced, segment.number == 10, "only the first new segment says so");
@@ -395,8 +416,7 @@ mod tests {
         }
         let cwnd = sender.cwnd;
         assert!((4..=6).contains(&cwnd), "{cwnd}");
-        sender.acknowledged(11, Body::default(), 3 * MS, &CONFIG);
-        sender.congestion_echoed();
+        sender.acknowledged(11, Body::default(), true, 3 * MS, &CONFIG);
         assert!(sender.cwnd < cwnd);
     }
 
@@ -408,7 +428,7 @@ mod tests {
         sender.timed_out(first);
         let second = sender.deadline - first;
         assert_eq!(second, 2 * 200 * MS);
-        sender.acknowledged(5, Body::default(), first + MS, &CONFIG);
+        sender.acknowledged(5, Body::default(), false, first + MS, &CONFIG);
         assert_eq!(sender.deadline, u64::MAX);
         assert!(sender.is_complete());
     }

@@ -57,13 +57,15 @@
     const best = (f) => Math.min(...runs.map(f));
     const mark = (run, f, text) => el("td", comparable && f(run) === best(f) && runs.length > 1 ? { class: "best" } : {}, text);
     const relative = (cells) => (comparable ? cells : []);
+    const probed = runs.some((r) => r.probes);
+    const services = (r) => (probed ? ["p50", "p99", "p999"].map((p) => quantity(r.probes?.["latency_s_" + p], "s")) : []);
     const rows = runs.map((r) => [
       r.label, mark(r, (q) => q.runtime_s, quantity(r.runtime_s, "s")), ...relative([percent(r.runtime_s / first.runtime_s - 1, true)]),
-      quantity(r.latency_s_mean, "s"), quantity(r.latency_s_p99, "s"),
+      quantity(r.latency_s_mean, "s"), quantity(r.latency_s_p99, "s"), ...services(r),
       mark(r, (q) => q.energy_j.total, quantity(r.energy_j.total, "J")),
-      ...relative([percent(r.energy_j.total / first.energy_j.total), mark(r, (q) => q.energy_delay_js, percent(r.energy_delay_js / first.energy_delay_js))]), r.drops.toLocaleString("en"), r.timeouts.toLocaleString("en"),
+      ...relative([percent(r.energy_j.total / first.energy_j.total), ...(probed ? [] : [mark(r, (q) => q.energy_delay_js, percent(r.energy_delay_js / first.energy_delay_js))])]), r.drops.toLocaleString("en"), r.timeouts.toLocaleString("en"),
     ]);
-    const names = ["run", "runtime", ...relative(["change"]), "latency", "99th perc.", "energy", ...relative(["of first", "energy × delay"]), "drops", "timeouts"];
+    const names = ["run", "runtime", ...relative(["change"]), "latency", "99th perc.", ...(probed ? ["probe median", "99th perc.", "99.9th"] : []), "energy", ...relative(["of first", ...(probed ? [] : ["energy × delay"])]), "drops", "timeouts"];
     return table(names, rows);
   };
 
@@ -119,22 +121,78 @@
       ["run", "class", "state", "share (%)"], rows.map((r) => [r.run, r.class, r.state, r.share.toFixed(3)]));
   };
 
-  const latency = (runs, badges) => {
-    const rows = runs.flatMap((r) => r.latency.map(([s, share]) => ({ run: r.label, latency: s * 1e6, late: 1 - share })).filter((r) => r.late > 0 && r.latency > 0));
+  const dashes = ["", "7 3", "2 3", "9 3 2 3", "1 4", "12 4"];
+  const tail = (runs, of, label, title, badges, caption, columns, cells) => {
+    const rows = runs.flatMap((r) => of(r).map(([s, share]) => ({ run: r.label, latency: s * 1e6, late: 1 - share })).filter((r) => r.late > 0 && r.latency > 0));
     const labels = runs.map((r) => r.label);
-    const dashes = ["", "7 3", "2 3", "9 3 2 3", "1 4", "12 4"];
     const chart = plot({
       height: 380, marginLeft: 70, color: { domain: labels, range: colours, legend: true },
-      x: { type: "log", label: "packet latency (µs)", grid: true, tickFormat: "~s" }, y: { type: "log", label: "share of packets that take longer", grid: true, tickFormat: "~%" },
+      x: { type: "log", label, grid: true, tickFormat: "~s" }, y: { type: "log", label: "share that takes longer", grid: true, tickFormat: "~%" },
       marks: labels.map((label, i) => Plot.lineY(rows.filter((r) => r.run === label), { x: "latency", y: "late", stroke: () => label, strokeDasharray: dashes[i % dashes.length], strokeWidth: 2 })),
     });
-    return figure("How long packets take", badges, chart, "From the sender's network card to the receiving host, data packets only. Lower left is faster; the tail is on the right.",
-      ["run", "mean", "99th percentile"], runs.map((r) => [r.label, quantity(r.latency_s_mean, "s"), quantity(r.latency_s_p99, "s")]));
+    return figure(title, badges, chart, caption, columns, runs.map(cells));
+  };
+  const latency = (runs, badges) => tail(runs, (r) => r.latency, "packet latency (µs)", "How long packets take", badges,
+    "From the sender's network card to the receiving host, data packets only. Lower left is faster; the tail is on the right.",
+    ["run", "mean", "99th percentile"], (r) => [r.label, quantity(r.latency_s_mean, "s"), quantity(r.latency_s_p99, "s")]);
+  const probed = (runs, badges) => tail(runs, (r) => r.probes.latency, "request to response (µs)", "What services beside the job feel", badges,
+    "Probes: small requests and responses between random hosts, sent at random times whether or not earlier ones were answered.",
+    ["run", "sent", "unanswered at the end", "median", "99th percentile", "99.9th percentile"],
+    (r) => [r.label, r.probes.sent.toLocaleString("en"), r.probes.unanswered, ...["p50", "p99", "p999"].map((p) => quantity(r.probes["latency_s_" + p], "s"))]);
+
+  const kinds = { data: "data", retransmission: "retransmissions", ack: "acknowledgements", syn: "SYN, SYN-ACK" };
+  const reasons = { early_drops: "dropped early", overflows: "buffer full" };
+  const packets = (runs, badges) => {
+    const share = (p, what) => (p.offered ? 100 * p[what] / p.offered : 0);
+    const rows = runs.flatMap((r) => Object.keys(kinds).flatMap((k) => Object.keys(reasons).map((why) => ({ run: r.label, kind: kinds[k], reason: reasons[why], share: share(r.packets[k], why) }))));
+    const labels = runs.map((r) => r.label);
+    const chart = plot({
+      marginLeft: labelMargin(labels), height: 90 + 24 * runs.length, marginTop: 40,
+      color: { domain: Object.values(reasons), range: ["#d55e00", "#0072b2"], legend: true },
+      x: { label: "lost, of the packets of this kind that reached a queue (%)", ticks: 4, grid: true }, y: { domain: labels, label: null }, fx: { label: null, domain: Object.values(kinds), padding: 0.12 },
+      marks: [Plot.barX(rows, { x: "share", y: "run", fx: "kind", fill: "reason", tip: true, insetTop: 2, insetBottom: 2 }), Plot.ruleX([0])],
+    });
+    const cell = (p, what) => (p.offered ? p[what].toLocaleString("en") + " (" + share(p, what).toFixed(3) + " %)" : "n/a");
+    return figure("Which packets are lost", badges, chart, "A queue that drops what it cannot mark loses acknowledgements and handshakes while data passes.",
+      ["run", "kind", "reached a queue", "dropped early", "buffer full", "marked"],
+      runs.flatMap((r) => Object.entries(kinds).map(([k, name]) => [r.label, name, r.packets[k].offered.toLocaleString("en"), ...["early_drops", "overflows", "marks"].map((w) => cell(r.packets[k], w))])));
+  };
+
+  const lengths = (runs, badges) => {
+    const rows = runs.flatMap((r) => r.queues.histograms.filter((h) => h.class !== "nic").flatMap((h) => {
+      const total = h.packets.reduce((sum, p) => sum + p[1], 0);
+      let seen = 0;
+      const all = h.packets.map(([n, count]) => { seen += count; return { run: r.label, class: data.classes[h.class], packets: n, longer: 1 - seen / total }; });
+      return all.filter((row, i) => row.longer > 0 && (i % Math.ceil(all.length / 150) === 0 || i === all.length - 2));
+    }));
+    const labels = runs.map((r) => r.label), classes = [...new Set(rows.map((r) => r.class))];
+    const chart = plot({
+      height: 90 + 190 * classes.length, marginLeft: 70, marginRight: 110, color: { domain: labels, range: colours, legend: true }, fy: { label: null, domain: classes },
+      x: { label: "packets in the buffer", grid: true, ...(Math.max(...rows.map((r) => r.packets)) > 300 ? { type: "symlog" } : {}) }, y: { type: "log", label: "share of time with more", grid: true, tickFormat: "~%" },
+      marks: labels.map((label, i) => Plot.lineY(rows.filter((r) => r.run === label), { x: "packets", y: "longer", fy: "class", stroke: () => label, strokeDasharray: dashes[i % dashes.length], strokeWidth: 2 })),
+    });
+    return figure("How full buffers are", badges, chart, "Samples of all ports of a class, every " + quantity(runs[0].queues.sample_s, "s") + ".",
+      ["run", "class", "packets", "share of time with more"], rows.map((r) => [r.run, r.class, r.packets, r.longer.toPrecision(3)]));
+  };
+  const series = (runs, badges) => {
+    const rows = runs.flatMap((r) => r.queues.series.flatMap((s) => s.packets.map((n, i) => ({ run: r.label, port: s.port, time: (i + 1) * s.step_s, packets: n }))));
+    const ports = [...new Set(rows.map((r) => r.port))], labels = runs.map((r) => r.label);
+    const chart = plot({
+      height: 90 + 170 * ports.length, marginLeft: 60, marginRight: labelMargin(ports), color: { domain: labels, range: colours, legend: true }, fy: { label: null, domain: ports },
+      x: { label: "time (s)", grid: true }, y: { label: "packets in the buffer", grid: true },
+      marks: labels.map((label) => Plot.lineY(rows.filter((r) => r.run === label), { x: "time", y: "packets", fy: "port", stroke: () => label, strokeWidth: 1.2, strokeOpacity: 0.8 })),
+    });
+    return figure("Buffers over time", badges, chart, "The highest sample of each " + quantity(runs[0].queues.series[0].step_s, "s") + "; every sample is in observed.json of the run.",
+      ["run", "port", "highest"], runs.flatMap((r) => r.queues.series.map((s) => [r.label, s.port, Math.max(...s.packets)])));
   };
 
   const planned = (f, badges) => {
     const relative = Boolean(f.relative_to);
-    const unit = relative ? "of " + f.relative_to.split("=").slice(1).join("=") : unitOf(f.y);
+    // Seconds and joules with the prefix that suits the largest value.
+    const base = relative ? "" : unitOf(f.y), top = Math.max(...f.rows.map((r) => Math.abs(r.y)));
+    const [size, prefix] = (base && top > 0 && PREFIXES.find(([s]) => top >= s * 0.9995)) || [1, ""];
+    f = { ...f, rows: f.rows.map((r) => ({ ...r, y: r.y / size, ...(r.low === undefined ? {} : { low: r.low / size, high: r.high / size }) })) };
+    const unit = relative ? "of " + f.relative_to.split("=").slice(1).join("=") : prefix + base;
     const label = nameOf(f.y) + (unit ? " (" + unit + ")" : "");
     const seriesNames = [...new Set(f.rows.map((r) => r.series))];
     const facets = [...new Set(f.rows.map((r) => r.facet))];
@@ -147,6 +205,13 @@
     const log = f.kind !== "bar" && ys.length === f.rows.length && Math.max(...ys) > 8 * Math.min(...ys);
     const marks = [];
     let extra = {};
+    const long = !numeric && xs.map(String).join("").length > 110;
+    if (f.kind === "bar" && long && seriesNames.length === 1 && facets.length === 1) {
+      marks.push(Plot.barX(f.rows, { y: "x", x: "y", fill: colours[0], tip: true, insetTop: 3, insetBottom: 3 }), Plot.ruleY(ranged, { y: "x", x1: "low", x2: "high", strokeOpacity: 0.7 }), Plot.ruleX([0]),
+        Plot.text(f.rows, { y: "x", x: (r) => r.high ?? r.y, text: (r) => digits(r.y), textAnchor: "start", dx: 5 }), ...(relative ? [Plot.ruleX([1], { strokeOpacity: 0.4 })] : []));
+      const chart = plot({ height: 60 + 26 * xs.length, marginLeft: labelMargin(xs), marginRight: 60, x: { label, grid: true, zero: true }, y: { label: null, domain: xs }, marks });
+      return figure(f.title, badges, chart, f.note ?? "", [f.x, label], f.rows.map((r) => [r.x, r.y.toPrecision(5)]));
+    }
     if (f.kind === "bar") {
       const many = seriesNames.length > 1;
       const keys = many ? { x: "series", fx: "x", ...faceted } : { x: "x", ...faceted };
@@ -179,6 +244,9 @@
     const section = el("section", { class: "record" }, el("h1", {}, record.title));
     if (record.description) section.append(el("p", { class: "lead" }, record.description));
     if (record.source) section.append(el("p", { class: "note" }, "Source: " + record.source));
+    const warnings = new Map();
+    for (const r of record.runs) for (const w of r.warnings) warnings.set(w, (warnings.get(w) ?? 0) + 1);
+    for (const [w, n] of warnings) section.append(el("p", { class: "note" }, "Warning: " + w + (record.runs.length > 1 ? " (" + n + " of " + record.runs.length + " runs)" : "") + "."));
     if (record.missing) section.append(el("p", { class: "note" }, record.missing + " runs of this plan are missing from the record."));
     const runs = record.runs;
     if (!runs.length) { page.append(section); continue; }
@@ -200,6 +268,12 @@
       if (runs.length > 1) section.append(tradeOff(runs, joules));
       section.append(states(runs, times));
       if (runs.some((r) => r.latency.length)) section.append(latency(runs, times));
+      const asked = runs.filter((r) => r.probes);
+      if (asked.length) section.append(probed(asked, times));
+      if (runs.some((r) => r.drops || r.packets.data.marks)) section.append(packets(runs, times));
+      const observed = runs.filter((r) => r.queues);
+      if (observed.length) section.append(lengths(observed, times));
+      if (observed.some((r) => r.queues.series.length)) section.append(series(observed, times));
     }
     const plan = el("pre", {}, el("code", {}, JSON.stringify(record.plan, null, 1)));
     section.append(el("details", {}, el("summary", {}, "the resolved plan of the first run"), plan));
