@@ -1,5 +1,5 @@
 # The one command of the project. `make demo` and `make test` set up everything that they need.
-.PHONY: demo test check bench docs claims lock setup clean
+.PHONY: demo test check bench crosscheck docs claims lock setup clean
 BIN := .venv/bin
 
 setup:
@@ -21,6 +21,9 @@ check: setup ## Formatting and lints
 
 bench: setup ## Speed against ns-2 and ns-3 in the same minutes; appends to bench/history
 	@$(BIN)/python bench/run.py
+
+crosscheck: setup ## Goodput and queue lengths of two flows against ns-3 (about two minutes)
+	@$(BIN)/python bench/crosscheck.py
 
 docs: setup ## Regenerate the generated pages
 	@$(BIN)/python scripts/docs.py

@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 import joulepath
-from joulepath.report.figures import metric
+from joulepath.report.figures import conditions, metric
 
 ROOT = Path(__file__).parent.parent
 STATUS = {"holds": "holds", "partly": "holds on average", "differs": "differs"}
@@ -27,13 +27,13 @@ def of_link(request: dict) -> list[float]:
 def of_record(claim: dict) -> list[float]:
     """The metric of the selected runs, each over that of the run it is relative to."""
     record = joulepath.Record(ROOT / "records" / claim["experiment"])
-    key, _, reference = claim["relative_to"].partition("=")
+    reference = conditions(claim.get("relative_to", ""))
     values = {tuple(sorted(run.run["settings"].items())): metric(run.metrics, claim["y"]) for run in record.runs}
     out = []
     for settings, value in values.items():
         have = dict(settings)
         if all(have[k] in (v if isinstance(v, list) else [v]) for k, v in claim["select"].items()):
-            out.append(value / values[tuple(sorted({**have, key: reference}.items()))])
+            out.append(value / values[tuple(sorted({**have, **reference}.items()))] if reference else value)
     return out
 
 

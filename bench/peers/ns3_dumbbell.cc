@@ -51,7 +51,7 @@ int main(int, char** argv) {
   Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(1 << 20));
   Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(10));
   Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(1));
-  Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(200)));
+  Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(10)));
   Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(false));
   if (tcp == "ecn" || tcp == "dctcp") Config::SetDefault("ns3::TcpSocketBase::UseEcn", StringValue("On"));
 

@@ -68,7 +68,7 @@ fn main() {
             ..PortsSpec::default()
         },
         eee: EeeSpec { access_phy: phy.clone(), fabric_phy: phy, ..EeeSpec::default() },
-        tcp: TcpSpec { variant, ecn: Some(ecn), receive_window: Window::Bytes(Bytes::from_base(1 << 20)), ack_every: 1, ..TcpSpec::default() },
+        tcp: TcpSpec { variant, ecn: Some(ecn), receive_window: Window::Bytes(Bytes::from_base(1 << 20)), ack_every: 1, min_rto: Span::from_base(10_000_000_000), ..TcpSpec::default() },
         observe: Default::default(),
     };
     let mut network = Network::new(&spec, 1).expect("a valid network");

@@ -19,7 +19,7 @@ from joulepath._core import PlanError
 
 MODELS = ("cluster",)
 ENVELOPE = ("model", "title", "description", "source", "seed", "repeat", "grid", "zip", "figure")
-FIGURE = ("title", "x", "y", "series", "facet", "relative_to", "kind", "note")
+FIGURE = ("title", "x", "y", "series", "facet", "relative_to", "dashed", "where", "kind", "note")
 FIGURE_KINDS = ("bar", "line", "dot")
 MAX_RUNS = 10_000
 # A list under "label.NAME" names the values that are zipped with it and changes nothing itself.
@@ -32,9 +32,11 @@ class PlanFileError(ValueError):
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart of a plan's runs: `y` is a metric (dots for nesting), `x`, `series` and `facet` are grid keys or label names.
+    """A chart of a plan's runs: `y` is a metric (dots for nesting) or a sum of some, `x`, `series` and `facet` are grid keys or label names.
 
-    `relative_to` is `key=value`: each y is divided by that of the run which differs in this key alone.
+    `relative_to`, `dashed` and `where` are `key=value`, several joined by ` & `. Each y is divided by that of the run which
+    differs from its own in the keys of `relative_to` alone; runs that `dashed` selects become a line across; `where` keeps
+    only some runs.
     """
 
     title: str
@@ -43,6 +45,8 @@ class Figure:
     series: str | None = None
     facet: str | None = None
     relative_to: str | None = None
+    dashed: str | None = None
+    where: str | None = None
     kind: str = "bar"
     note: str = ""
 

@@ -7,50 +7,69 @@ from joulepath.record import Record
 
 
 def metric(metrics: dict[str, Any], path: str) -> float | None:
-    """A metric by its dotted name; `None` when the run does not have it."""
-    value: Any = metrics
-    for part in path.split("."):
-        value = value.get(part) if isinstance(value, dict) else None
-    return value if isinstance(value, int | float) else None
+    """A metric by its dotted name, or a sum `a + b` of metrics; `None` when the run does not have it."""
+    total = 0.0
+    for name in path.split("+"):
+        value: Any = metrics
+        for part in name.strip().split("."):
+            value = value.get(part) if isinstance(value, dict) else None
+        if not isinstance(value, int | float):
+            return None
+        total += value
+    return total
+
+
+def conditions(text: str) -> dict[str, str]:
+    """`key=value & key=value` as a dictionary."""
+    return dict(part.strip().partition("=")[::2] for part in text.split(" & ")) if text else {}
 
 
 def _setting(run: Any, key: str) -> str:
     return run.label if key == "label" else run.run["settings"].get(key, "n/a")
 
 
-def figure_rows(record: Record, figure: dict[str, Any]) -> list[dict[str, Any]]:
-    """One row for each run: x, y, series, facet; y divided by that of the `relative_to` run with the same other settings.
+def _rest(settings: dict[str, str], without: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((k, v) for k, v in settings.items() if k not in without and k not in ("repeat", "seed")))
 
-    `relative_to` is `key=value`. Repetitions are averaged, with the smallest and largest kept as `low` and `high`.
+
+def figure_rows(record: Record, figure: dict[str, Any]) -> list[dict[str, Any]]:
+    """One row for each point: x, y, series, facet; y divided by that of the `relative_to` run with the same other settings.
+
+    `relative_to` and `dashed` are `key=value`, several joined by ` & `. The runs that `dashed` selects are drawn as a line
+    across (rows with `dashed`), not as points. Repetitions are averaged, with the smallest and largest kept as `low` and `high`.
     """
+    reference = conditions(figure.get("relative_to") or "")
+    dashed = conditions(figure.get("dashed") or "")
+    only = conditions(figure.get("where") or "")
     groups: dict[tuple[Any, ...], list[float]] = {}
     base: dict[tuple[Any, ...], list[float]] = {}
-    key, _, reference = (figure.get("relative_to") or "").partition("=")
     for run in record.runs:
         y = metric(run.metrics, figure["y"])
         if y is None:
             continue
         settings = run.run["settings"]
-        point = (_setting(run, figure["x"]), *(settings.get(figure.get(k) or "", "") for k in ("series", "facet")))
-        rest = tuple(sorted((k, v) for k, v in settings.items() if k not in (key, "repeat", "seed")))
-        if key and settings.get(key) == reference:
+        rest = _rest(settings, reference)
+        if reference and all(settings.get(k) == v for k, v in reference.items()):
             base.setdefault(rest, []).append(y)
-        groups.setdefault((*point, rest), []).append(y)
-    merged: dict[tuple[str, str, str], list[float]] = {}
-    for (x, series, facet, rest), values in groups.items():
-        if key:
-            reference_values = base.get(rest)
-            if not reference_values:
+        across = bool(dashed) and all(settings.get(k) == v for k, v in dashed.items())
+        if not across and any(settings.get(k) != v for k, v in only.items()):
+            continue
+        point = (_setting(run, figure["x"]), *(settings.get(figure.get(k) or "", "") for k in ("series", "facet")))
+        groups.setdefault((*point, across, rest), []).append(y)
+    merged: dict[tuple[str, str, str, bool], list[float]] = {}
+    for (x, series, facet, across, rest), values in groups.items():
+        if reference:
+            if rest not in base:
                 continue
-            mean = sum(reference_values) / len(reference_values)
+            mean = sum(base[rest]) / len(base[rest])
             values = [v / mean if mean else float("nan") for v in values]
-        merged.setdefault((x, series, facet), []).extend(values)
+        merged.setdefault((x, series, facet, across), []).extend(values)
     rows = []
-    for (x, series, facet), values in merged.items():
+    for (x, series, facet, across), values in merged.items():
         row: dict[str, Any] = {"x": _number(x), "y": sum(values) / len(values), "series": series, "facet": facet}
         if len(values) > 1:
             row |= {"low": min(values), "high": max(values)}
-        rows.append(row)
+        rows.append(row | ({"dashed": True} if across else {}))
     return rows
 
 

@@ -192,8 +192,10 @@
     const base = relative ? "" : unitOf(f.y), top = Math.max(...f.rows.map((r) => Math.abs(r.y)));
     const [size, prefix] = (base && top > 0 && PREFIXES.find(([s]) => top >= s * 0.9995)) || [1, ""];
     f = { ...f, rows: f.rows.map((r) => ({ ...r, y: r.y / size, ...(r.low === undefined ? {} : { low: r.low / size, high: r.high / size }) })) };
-    const unit = relative ? "of " + f.relative_to.split("=").slice(1).join("=") : prefix + base;
+    const unit = relative ? "of " + f.relative_to.split(" & ").map((c) => c.split("=").slice(1).join("=")).join(", ") : prefix + base;
     const label = nameOf(f.y) + (unit ? " (" + unit + ")" : "");
+    const across = f.rows.filter((r) => r.dashed), dash = f.dashed?.split(" & ").map((c) => c.split("=").slice(1).join("=")).join(", ");
+    f = { ...f, rows: f.rows.filter((r) => !r.dashed) };
     const seriesNames = [...new Set(f.rows.map((r) => r.series))];
     const facets = [...new Set(f.rows.map((r) => r.facet))];
     const xs = [...new Set(f.rows.map((r) => r.x))];
@@ -230,12 +232,15 @@
       extra.fy = { label: null, domain: facets };
     }
     if (ranged.length && f.kind !== "bar") marks.push(Plot.ruleX(ranged, { x: "x", y1: "low", y2: "high", ...faceted, strokeOpacity: 0.7 }));
+    // One line across for each value: the runs behind it differ in what does not matter there.
+    if (across.length) marks.push(Plot.ruleY([across.reduce((sum, r) => sum + r.y, 0) / across.length], { strokeDasharray: "6 4", strokeWidth: 1.5 }));
     const chart = plot({
       height: 360, marginLeft: 70, marginBottom: 44, color: { domain: seriesNames, range: colours, legend: seriesNames.length > 1 && f.kind === "bar" },
       y: { label: label + (log ? ", logarithmic" : ""), grid: true, ...(log ? { type: "log", tickFormat: "~g" } : {}), ...(f.kind === "bar" ? { zero: true } : {}) }, ...extra, marks,
     });
+    const line = across.length ? " Dashed: " + dash + ", " + digits(across.reduce((sum, r) => sum + r.y, 0) / across.length) + "." : "";
     const spread = ranged.length ? " Means over runs; thin rules show the smallest and the largest." : "";
-    return figure(f.title, badges, chart, (f.note ?? "") + spread, [f.x, f.series ?? "", f.facet ?? "", label].filter(Boolean),
+    return figure(f.title, badges, chart, (f.note ?? "") + line + spread, [f.x, f.series ?? "", f.facet ?? "", label].filter(Boolean),
       f.rows.map((r) => [r.x, ...(f.series ? [r.series] : []), ...(f.facet ? [r.facet] : []), r.y.toPrecision(5)]));
   };
 
