@@ -26,6 +26,7 @@ PYTHON_ARROWS = {
     "record": {"record", "_core", "report"},  # Record.report() is a convenience that imports the report lazily
     "report": {"record", "report"},
     "plan": {"plan", "_core"},
+    "recommend": {"plan", "record", "sweep", "_core", "recommend"},
     "sweep": {"plan", "record", "_core", "sweep"},
 }
 

@@ -161,7 +161,9 @@ def test_only_first_transmissions_of_data_are_ecn_capable(tmp_path):
                 assert e["event"] != "early" or not e["ect"], "what can be marked is not dropped early"
             assert all(e["ece"] and e["cwr"] for e in events if e["kind"] == "syn"), "RFC 3168, 6.1.1: asking for ECN"
             # Between two echoes that make the sender reduce, it says CWR.
-            assert any(e["cwr"] for e in events if e["kind"] == "data") == any(e["ece"] for e in events if e["kind"] == "ack" and e["event"] == "received")
+            assert any(e["cwr"] for e in events if e["kind"] == "data") == any(
+                e["ece"] for e in events if e["kind"] == "ack" and e["event"] == "received"
+            )
     assert ("data", True) in kinds, "some connection had a retransmission"
 
 
@@ -257,7 +259,10 @@ def test_warnings_and_the_table_of_kinds_reach_the_user(cli, tmp_path):
         '[tcp]\necn = true\nreceive_window = "unlimited"\n[workload]\nkind = "jobs"\njobs = [{ benchmark = "terasort", input = "640 MB", maps = 40, reduces = 19 }]\n'
     )
     out = cli("simulate", "p.toml")
-    assert "warning: ports.queue: at uplink ports (10 Gb/s) RED starts at 250 packets, which a buffer of 200 packets never reaches" in out.stderr
+    assert (
+        "warning: ports.queue: at uplink ports (10 Gb/s) RED starts at 250 packets, which a buffer of 200 packets never reaches"
+        in out.stderr
+    )
     assert "ACK early" in out.stdout and "data marked" in out.stdout
     assert "red 25-75 packets" in cli("simulate", "p.toml", "--check").stdout
     one = json.loads(cli("simulate", "p.toml", "--json").stdout)["runs"][0]

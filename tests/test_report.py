@@ -69,8 +69,18 @@ def test_charts_are_drawn_in_a_browser(record, tmp_path):
     page = write_report([record], tmp_path / "r.html")
     dom = browse(page, "--dump-dom")
     drawn = dom[: dom.index('<script type="application/json"')]
-    assert drawn.count('class="card"') == 1 + 3 + 4 + 4, "a table, three figures of the plan, four of every record; probes, losses, two of queues"
-    for title in ("bars", "lines", "dots", "Energy of all ports, by class", "What is saved against what it costs", "How long packets take", "Buffers over time"):
+    assert drawn.count('class="card"') == 1 + 3 + 4 + 4, (
+        "a table, three figures of the plan, four of every record; probes, losses, two of queues"
+    )
+    for title in (
+        "bars",
+        "lines",
+        "dots",
+        "Energy of all ports, by class",
+        "What is saved against what it costs",
+        "How long packets take",
+        "Buffers over time",
+    ):
         assert f"<h2>{title}</h2>" in drawn
     bars = re.findall(r"<rect[^>]*height", drawn)
     assert len(bars) >= 6 * 4 + 6, "a bar for each run and class, and for each run of the plan's figure"

@@ -8,8 +8,20 @@
 
 from joulepath._core import PlanError, TraceFileError, __version__
 from joulepath.link import link
+from joulepath.recommend import Recommendation, recommend
 from joulepath.record import Record
 from joulepath.sweep import Stopped, simulate
 from joulepath.workload import inspect_workload
 
-__all__ = ["PlanError", "Record", "Stopped", "TraceFileError", "__version__", "inspect_workload", "link", "simulate"]
+__all__ = [
+    "PlanError",
+    "Recommendation",
+    "Record",
+    "Stopped",
+    "TraceFileError",
+    "__version__",
+    "inspect_workload",
+    "link",
+    "recommend",
+    "simulate",
+]

@@ -7,10 +7,12 @@ import click
 
 from joulepath._core import PlanError, TraceFileError, __version__
 from joulepath.cli.link import link
+from joulepath.cli.recommend import recommend
 from joulepath.cli.report import report
 from joulepath.cli.simulate import simulate
 from joulepath.cli.workload import workload
 from joulepath.plan import PlanFileError
+from joulepath.recommend import InfeasibleError
 from joulepath.record import RecordError
 from joulepath.sweep import Stopped
 
@@ -33,7 +35,7 @@ def cli() -> None:
     """
 
 
-for verb in (link, workload, simulate, report):
+for verb in (link, workload, simulate, recommend, report):
     cli.add_command(verb)
 
 
@@ -65,7 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
         with contextlib.suppress(OSError):
             sys.stdout.close()
         return 0
-    except (TraceFileError, RecordError) as error:
+    except (TraceFileError, RecordError, InfeasibleError) as error:
         _say(str(error))
         return FAILED
     except OSError as error:

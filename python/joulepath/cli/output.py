@@ -87,7 +87,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
 
 @contextmanager
-def progress_bar(runs: int) -> Iterator[Any]:
+def progress_bar(runs: int, what: str = "simulating") -> Iterator[Any]:
     """A bar over all runs on standard error; yields the callback of `joulepath.simulate`."""
     console = Console(stderr=True)
     columns = (
@@ -101,7 +101,7 @@ def progress_bar(runs: int) -> Iterator[Any]:
     )
     shares: dict[str, tuple[float, int]] = {}
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("simulating", total=runs, hops="")
+        task = bar.add_task(what, total=runs, hops="")
 
         def tell(label: str, share: float, hops: int) -> None:
             shares[label] = (share, hops)

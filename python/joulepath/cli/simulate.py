@@ -32,7 +32,7 @@ def simulate(
 
     Runs go in parallel. Those whose record exists are not run again, so a stopped command goes on where it was.
     """
-    loaded = load_plan(plan, dict(_setting(s) for s in settings))
+    loaded = load_plan(plan, dict(parse_setting(s) for s in settings))
     if check:
         _print_check(loaded)
         return
@@ -153,7 +153,8 @@ def _joules(value: float | None) -> str:
     return "n/a" if value is None else f"{value:.1f}" if value >= 9.995 else digits(value)
 
 
-def _setting(text: str) -> tuple[str, Any]:
+def parse_setting(text: str) -> tuple[str, Any]:
+    """`KEY=VALUE` of the option --set."""
     key, equals, value = text.partition("=")
     if not equals or not key:
         raise PlanFileError(f"--set: found {text!r}; expected KEY=VALUE, for example --set tcp.receive_window='1 MB'")

@@ -18,7 +18,7 @@ from joulepath import _core
 from joulepath._core import PlanError
 
 MODELS = ("cluster",)
-ENVELOPE = ("model", "title", "description", "source", "seed", "repeat", "grid", "zip", "figure")
+ENVELOPE = ("model", "title", "description", "source", "seed", "repeat", "grid", "zip", "figure", "recommend")
 FIGURE = ("title", "x", "y", "series", "facet", "relative_to", "dashed", "where", "kind", "note")
 FIGURE_KINDS = ("bar", "line", "dot")
 MAX_RUNS = 10_000
@@ -101,6 +101,8 @@ class Plan:
     runs: tuple[Run, ...]
     figures: tuple[Figure, ...] = field(default=())
     overrides: dict[str, Any] = field(default_factory=dict)
+    recommend: dict[str, Any] = field(default_factory=dict)
+    verb: str = "simulate"
 
     @property
     def name(self) -> str:
@@ -194,9 +196,12 @@ def _expand(path: Path, table: dict[str, Any], overrides: dict[str, Any]) -> Pla
         _check(path, run)
     if len({run.label for run in runs}) < len(runs):
         raise _fail(path, "grid", "two runs with the same label", "values, or labels, that differ")
+    recommend = table.get("recommend", {})
+    if not isinstance(recommend, dict):
+        raise _fail(path, "recommend", repr(recommend), "a table with objective, limits and free settings")
     figures = tuple(_figure(path, i, f) for i, f in enumerate(table.get("figure", [])))
     title = _text(path, table, "title") or path.stem.replace("_", " ").replace("-", " ")
-    return Plan(path, title, _text(path, table, "source"), _text(path, table, "description"), tuple(runs), figures, overrides)
+    return Plan(path, title, _text(path, table, "source"), _text(path, table, "description"), tuple(runs), figures, overrides, recommend)
 
 
 def _check(path: Path, run: Run) -> None:
@@ -261,16 +266,24 @@ def _without_label(value: Any) -> Any:
 
 
 def _set(table: dict[str, Any], key: str, value: Any, path: Path) -> None:
-    """Set a dotted key; a table is merged into what is there."""
+    """Set a dotted key; a table is merged into what is there, unless it says of which kind it is: then it replaces it."""
     *parents, last = key.split(".")
     for parent in parents:
         table = table.setdefault(parent, {})
         if not isinstance(table, dict):
             raise _fail(path, key, f"{parent!r}, which is not a table", "a key of the plan")
-    if isinstance(value, dict) and isinstance(table.get(last), dict):
+    if isinstance(value, dict) and isinstance(table.get(last), dict) and "kind" not in value:
         table[last] = {**table[last], **value}
     else:
         table[last] = value
+
+
+def with_settings(body: dict[str, Any], settings: dict[str, Any], path: Path) -> dict[str, Any]:
+    """A copy of a plan's body with other values; keys have dots, tables are merged as in a grid."""
+    body = deepcopy(body)
+    for key, value in settings.items():
+        _set(body, key, deepcopy(value), path)
+    return body
 
 
 def _figure(path: Path, index: int, table: Any) -> Figure:

@@ -159,6 +159,15 @@ class Record:
         """The title of the plan."""
         return self.plan["title"]
 
+    @property
+    def recommendation(self) -> dict[str, Any] | None:
+        """What `joulepath recommend` found, for its records."""
+        path = self.folder / "recommendation.json"
+        try:
+            return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+        except (OSError, ValueError) as error:
+            raise RecordError(f"{path}: damaged ({error}); run the plan again") from None
+
     def as_dict(self) -> dict[str, Any]:
         """What `joulepath simulate --json` prints: the runs with their metrics under the names of the reference."""
         runs = []
@@ -235,12 +244,18 @@ class Record:
                 raise
 
 
+def read_metric(metrics: dict[str, Any], path: str) -> float | None:
+    """A metric by its dotted name; `None` when the run does not have it."""
+    value: Any = metrics
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
 def without_histograms(metrics: dict[str, Any]) -> dict[str, Any]:
     """The metrics that people and tables read."""
     return {
-        key: without_histograms(value) if isinstance(value, dict) else value
-        for key, value in metrics.items()
-        if key != "latency_histogram"
+        key: without_histograms(value) if isinstance(value, dict) else value for key, value in metrics.items() if key != "latency_histogram"
     }
 
 

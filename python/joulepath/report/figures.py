@@ -3,20 +3,13 @@
 import re
 from typing import Any
 
-from joulepath.record import Record
+from joulepath.record import Record, read_metric
 
 
 def metric(metrics: dict[str, Any], path: str) -> float | None:
     """A metric by its dotted name, or a sum `a + b` of metrics; `None` when the run does not have it."""
-    total = 0.0
-    for name in path.split("+"):
-        value: Any = metrics
-        for part in name.strip().split("."):
-            value = value.get(part) if isinstance(value, dict) else None
-        if not isinstance(value, int | float):
-            return None
-        total += value
-    return total
+    values = [read_metric(metrics, name.strip()) for name in path.split("+")]
+    return None if None in values else sum(values)
 
 
 def conditions(text: str) -> dict[str, str]:

@@ -112,6 +112,7 @@ def _record(record: Record) -> dict[str, Any]:
         "version": plan["version"],
         "command": command,
         "missing": record.missing,
+        "recommendation": record.recommendation,
         "plan": record.runs[0].run["plan"] if record.runs else {},
         "runs": runs,
         "figures": [{**f, "rows": figure_rows(record, f)} for f in plan["figures"]],

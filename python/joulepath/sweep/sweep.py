@@ -63,7 +63,7 @@ def simulate(
         elif progress:
             progress(run.label, 1.0, 0)
     changed = "".join(f" --set {shlex.quote(f'{key}={value}')}" for key, value in plan.overrides.items())
-    command = f"joulepath simulate {shlex.quote(plan.path.as_posix())}{changed}"
+    command = f"joulepath {plan.verb} {shlex.quote(plan.path.as_posix())}{changed}"
     figures = [vars(f) for f in plan.figures]
     envelope = {"name": plan.name, "title": plan.title, "source": plan.source, "description": plan.description}
     Record.write_plan(folder, {**envelope, "runs": names, "figures": figures}, command)

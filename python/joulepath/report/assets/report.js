@@ -244,6 +244,52 @@
       f.rows.map((r) => [r.x, ...(f.series ? [r.series] : []), ...(f.facet ? [r.facet] : []), r.y.toPrecision(5)]));
   };
 
+  const toml = (v) => (v === null || typeof v !== "object" ? (typeof v === "string" ? JSON.stringify(v) : String(v)) : Object.keys(v).length ? "{ " + Object.entries(v).map(([k, x]) => k + " = " + toml(x)).join(", ") + " }" : "as it is");
+  const recommended = (r, badges) => {
+    const out = [];
+    const lines = Object.entries(r.choice.settings).map(([k, v]) => el("li", {}, el("code", {}, k + " = " + toml(v))));
+    const kept = r.limits.map((l) => el("li", {}, l.limit + ": " + quantity(l.value, unitOf(l.metric)) + ", " + percent(-l.excess_ratio) + " inside (95 %: " + percent(-l.excess_ratio_interval95[1]) + " to " + percent(-l.excess_ratio_interval95[0]) + ")"));
+    const [low, high] = r.choice.objective_ratio_interval95;
+    out.push(el("figure", { class: "card" }, el("header", {}, el("h2", {}, "The choice: " + r.choice.name), ...badges()),
+      el("p", {}, r.objective + ": " + percent(r.choice.objective_ratio - 1, true) + " against the baseline (95 %: " + percent(low - 1, true) + " to " + percent(high - 1, true) + ")."),
+      el("ul", {}, ...lines, ...kept, ...r.notes.map((n) => el("li", {}, n)))));
+    const metric = [...r.limits].reverse().find((l) => r.choice.metrics[l.metric] !== undefined && r.baseline[l.metric])?.metric ?? Object.keys(r.baseline)[0];
+    const point = (name, group, x, y, settings) => ({ name, group, x: 100 * x, y: 100 * y, settings });
+    const groups = ["quarter of the job, keeps the limits", "quarter of the job, breaks one", "whole job", "chosen"];
+    const points = [
+      ...r.searched.filter((s) => s.metrics_ratio[metric] !== null).map((s) => point("", groups[s.excess_ratio > 0 ? 1 : 0], s.metrics_ratio[metric], s.objective_ratio, Object.entries(s.settings).map(([k, v]) => k + " = " + toml(v)).join("\n"))),
+      ...r.finalists.map((f) => point(f.name, groups[f.name === r.choice.name ? 3 : 2], f.metrics[metric] / r.baseline[metric], f.objective_ratio, [f.name, ...Object.entries(f.settings).map(([k, v]) => k + " = " + toml(v))].join("\n"))),
+    ];
+    const wide = (key) => { const v = points.map((p) => p[key]).filter((x) => x > 0); return Math.max(...v) > 8 * Math.min(...v) ? { type: "log", tickFormat: "~g" } : {}; };
+    out.push(el("figure", { class: "card" }, el("header", {}, el("h2", {}, "On the whole job"), ...badges()),
+      table(["", r.objective, "95 %", ...Object.keys(r.baseline).map(nameOf), "Pareto", "limits"], r.finalists.map((f) => [f.name, percent(f.objective_ratio - 1, true),
+        f.name === "baseline" ? "" : "±" + (50 * (f.objective_ratio_interval95[1] - f.objective_ratio_interval95[0])).toFixed(1), ...Object.keys(r.baseline).map((m) => quantity(f.metrics[m], unitOf(m))),
+        r.pareto.includes(f.name) ? "yes" : "", f.name === r.choice.name ? "chosen" : f.holds ? "kept" : "broken"])),
+      el("ul", {}, ...r.finalists.filter((f) => Object.keys(f.settings).length).map((f) => el("li", {}, f.name + ": ", el("code", {}, Object.entries(f.settings).map(([k, v]) => k + " = " + toml(v)).join("; "))))),
+      el("figcaption", {}, "Means over " + r.seeds + " seeds, paired with the baseline's.")));
+    out.push(figure("What was searched", badges, plot({
+      height: 400, marginLeft: 70, marginRight: 90, color: { domain: groups, range: ["#56b4e9", "#bbbbbb", "#0072b2", "#d55e00"], legend: true }, symbol: { domain: groups, range: ["circle", "times", "square", "star"] },
+      x: { label: nameOf(metric) + ", of the baseline (%)", grid: true, ...wide("x") }, y: { label: r.objective + ", of the baseline (%)", grid: true, ...wide("y") },
+      marks: [Plot.dot(points, { x: "x", y: "y", stroke: "group", symbol: "group", r: (p) => (p.name ? 7 : 4), strokeWidth: 1.8, title: "settings", tip: true }),
+        Plot.text(points.filter((p) => p.group === groups[3] || p.name === "baseline"), { x: "x", y: "y", text: "name", dx: 10, textAnchor: "start" })],
+    }), "Every candidate of the first round, and those that ran on the whole job. Lower left is better.", ["candidate", nameOf(metric) + " (%)", r.objective + " (%)"],
+      points.map((p) => [p.name || p.settings, p.x.toFixed(1), p.y.toFixed(1)])));
+    if (r.sensitivity.length) {
+      const rows = r.sensitivity.map((s) => ({ move: s.key + " = " + toml(s.value), change: 100 * s.objective_change_ratio, limits: s.breaks.length ? "breaks " + s.breaks.join(", ") : "keeps the limits" }));
+      const moves = rows.map((s) => s.move), kinds = [...new Set(rows.map((s) => s.limits))].sort((a, b) => (a === "keeps the limits" ? -1 : b === "keeps the limits" ? 1 : 0));
+      out.push(figure("How sensitive the choice is", badges, plot({
+        height: 90 + 24 * rows.length, marginLeft: labelMargin(moves) + 60, marginRight: 30, color: { domain: kinds, range: ["#0072b2", "#999999", "#e69f00", "#cc79a7"], legend: true },
+        x: { label: "change of " + r.objective + " (%)", grid: true }, y: { domain: moves, label: null },
+        marks: [Plot.barX(rows, { x: "change", y: "move", fill: "limits", tip: true, insetTop: 2, insetBottom: 2 }), Plot.ruleX([0])],
+      }), "One setting moved, the rest as chosen; one seed of the whole job.", ["moved to", "change (%)", "limits"], rows.map((s) => [s.move, s.change.toFixed(2), s.limits])));
+    }
+    if (r.apply.length || r.not_settable.length) {
+      const blocks = r.apply.map((s) => el("details", {}, el("summary", {}, s.system + ": " + s.what), el("pre", {}, el("code", {}, [...s.apply, "", "# the way back", ...s.undo, "", "# check", ...s.check, ...(s.note ? ["", "# " + s.note] : [])].join("\n")))));
+      out.push(el("figure", { class: "card" }, el("header", {}, el("h2", {}, "To apply it")), ...blocks, el("ul", {}, ...r.not_settable.map((w) => el("li", {}, w)))));
+    }
+    return out;
+  };
+
   for (const record of data.records) {
     made = record.name;
     const section = el("section", { class: "record" }, el("h1", {}, record.title));
@@ -261,6 +307,7 @@
     const many = runs.length > MANY;
     const head = el("header", {}, el("h2", {}, "All runs"), ...joules());
     const note = el("figcaption", {}, many ? runs.length + " runs." : "Packet latency. Changes and shares are against the first run, " + runs[0].label + ".");
+    if (record.recommendation) section.append(...recommended(record.recommendation, () => [badge("simulated", "simulated time"), badge(evidence, evidence + " power")]));
     const all = many
       ? el("figure", { class: "card" }, head, note, el("details", {}, el("summary", {}, "the numbers"), summary(runs)))
       : el("figure", { class: "card" }, head, summary(runs), note);
