@@ -394,8 +394,8 @@ class _Search:
         worst = max(self.limits, key=lambda limit: statistics.fmean(nearest.excess[limit.text]))
         value, excess = nearest.metrics[worst.metric], statistics.fmean(nearest.excess[worst.text])
         return InfeasibleError(
-            f"{self.plan.path}: recommend.limits: found no setting that keeps {worst.text!r}; the nearest ({nearest.candidate.label}) has"
-            f" {worst.metric} = {value:.4g}, {excess:.1%} beyond it; loosen this limit or free more settings"
+            f"{self.plan.path}: recommend.limits: found no setting that keeps every limit; the nearest ({nearest.candidate.label}) breaks"
+            f" {worst.text!r}: {worst.metric} = {value:.4g}, {excess:.1%} beyond it; loosen this limit or free more settings"
         )
 
     def notes(self, choice: Finalist) -> list[str]:
