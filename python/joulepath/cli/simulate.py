@@ -126,9 +126,10 @@ def print_record(record: Record) -> None:
 
 def _print_packets(record: Record) -> None:
     """Which packets queues dropped and marked, as shares of those that reached them."""
+    signals = ("early_drops", "marks")
+    if not any(kind[signal] for r in record.runs for kind in r.metrics["packets"].values() for signal in signals):
+        return  # Full buffers alone are in the first table.
     runs = [r for r in record.runs if r.metrics["drops"] or r.metrics["packets"]["data"]["marks"]]
-    if not runs:
-        return
     kinds = {"data": "data", "retransmission": "retrans.", "ack": "ACK", "syn": "SYN"}
     columns = ["run", *(f"{name} {reason}" for name in kinds.values() for reason in ("early", "full")), "data marked"]
     rows = []

@@ -82,7 +82,11 @@ class Run:
     @property
     def warnings(self) -> list[str]:
         """What the body asks for that cannot happen, such as thresholds that a buffer never reaches."""
-        return [q["warning"] for q in self.queues if q["warning"]]
+        found: dict[str, list[str]] = {}
+        for queue in self.queues:
+            if queue["warning"]:
+                found.setdefault(queue["warning"].replace(f" at {queue['class']} ports ", " at {} ports "), []).append(queue["class"])
+        return [text.format(" and ".join(classes)) for text, classes in found.items()]
 
     @property
     def log_path(self) -> str | None:

@@ -28,8 +28,8 @@ def _rest(settings: dict[str, str], without: dict[str, str]) -> tuple[tuple[str,
 def figure_rows(record: Record, figure: dict[str, Any]) -> list[dict[str, Any]]:
     """One row for each point: x, y, series, facet; y divided by that of the `relative_to` run with the same other settings.
 
-    `relative_to` and `dashed` are `key=value`, several joined by ` & `. The runs that `dashed` selects are drawn as a line
-    across (rows with `dashed`), not as points. Repetitions are averaged, with the smallest and largest kept as `low` and `high`.
+    `relative_to` and `dashed` are `key=value`, several joined by ` & `. The runs that `dashed` selects are also drawn as
+    a line across (rows with `dashed`). Repetitions are averaged, with the smallest and largest kept as `low` and `high`.
     """
     reference = conditions(figure.get("relative_to") or "")
     dashed = conditions(figure.get("dashed") or "")
@@ -44,11 +44,11 @@ def figure_rows(record: Record, figure: dict[str, Any]) -> list[dict[str, Any]]:
         rest = _rest(settings, reference)
         if reference and all(settings.get(k) == v for k, v in reference.items()):
             base.setdefault(rest, []).append(y)
-        across = bool(dashed) and all(settings.get(k) == v for k, v in dashed.items())
-        if not across and any(settings.get(k) != v for k, v in only.items()):
-            continue
         point = (_setting(run, figure["x"]), *(settings.get(figure.get(k) or "", "") for k in ("series", "facet")))
-        groups.setdefault((*point, across, rest), []).append(y)
+        if dashed and all(settings.get(k) == v for k, v in dashed.items()):
+            groups.setdefault((*point, True, rest), []).append(y)
+        if all(settings.get(k) == v for k, v in only.items()):
+            groups.setdefault((*point, False, rest), []).append(y)
     merged: dict[tuple[str, str, str, bool], list[float]] = {}
     for (x, series, facet, across, rest), values in groups.items():
         if reference:

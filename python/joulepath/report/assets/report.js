@@ -297,7 +297,9 @@
     if (record.source) section.append(el("p", { class: "note" }, "Source: " + record.source));
     const warnings = new Map();
     for (const r of record.runs) for (const w of r.warnings) warnings.set(w, (warnings.get(w) ?? 0) + 1);
-    for (const [w, n] of warnings) section.append(el("p", { class: "note" }, "Warning: " + w + (record.runs.length > 1 ? " (" + n + " of " + record.runs.length + " runs)" : "") + "."));
+    const said = [...warnings].map(([w, n]) => "Warning: " + w + (record.runs.length > 1 ? " (" + n + " of " + record.runs.length + " runs)" : "") + ".");
+    if (said.length > 2) section.append(el("details", {}, el("summary", {}, said.length + " warnings: settings that cannot act at some ports"), ...said.map((w) => el("p", { class: "note" }, w))));
+    else section.append(...said.map((w) => el("p", { class: "note" }, w)));
     if (record.missing) section.append(el("p", { class: "note" }, record.missing + " runs of this plan are missing from the record."));
     const runs = record.runs;
     if (!runs.length) { page.append(section); continue; }
