@@ -4,8 +4,8 @@
 //! and VARIANT `newreno`, `ecn`, `cubic` or `dctcp`; prints one line of `key=value`. The first second is not measured.
 
 use joulepath_net::{
-    Buffer, EeeSpec, LinkPair, Network, NetworkSpec, NicQueue, Notice, Opening, PhyChoice, PortsSpec, Protect, QueueSpec, TcpSpec, Threshold,
-    TopologySpec, Variant, Window,
+    Buffer, EeeSpec, LinkPair, Network, NetworkSpec, NicQueue, Notice, Opening, PhyChoice, PortsSpec, Protect, QueueSpec, TcpSpec,
+    Threshold, TopologySpec, Variant, Window,
 };
 use joulepath_units::{BitRate, Bytes, Instant, Power, Span};
 
@@ -68,7 +68,14 @@ fn main() {
             ..PortsSpec::default()
         },
         eee: EeeSpec { access_phy: phy.clone(), fabric_phy: phy, ..EeeSpec::default() },
-        tcp: TcpSpec { variant, ecn: Some(ecn), receive_window: Window::Bytes(Bytes::from_base(1 << 20)), ack_every: 1, min_rto: Span::from_base(10_000_000_000), ..TcpSpec::default() },
+        tcp: TcpSpec {
+            variant,
+            ecn: Some(ecn),
+            receive_window: Window::Bytes(Bytes::from_base(1 << 20)),
+            ack_every: 1,
+            min_rto: Span::from_base(10_000_000_000),
+            ..TcpSpec::default()
+        },
         observe: Default::default(),
     };
     let mut network = Network::new(&spec, 1).expect("a valid network");
