@@ -2,6 +2,8 @@
 
 import json
 import math
+import shutil
+import subprocess
 
 import pytest
 
@@ -165,6 +167,46 @@ def test_only_first_transmissions_of_data_are_ecn_capable(tmp_path):
                 e["ece"] for e in events if e["kind"] == "ack" and e["event"] == "received"
             )
     assert ("data", True) in kinds, "some connection had a retransmission"
+
+
+@pytest.fixture(scope="module")
+def observed_connection(tmp_path_factory):
+    queue = {"kind": "red", "min": "5 packets", "max": "15 packets"}
+    more = {"ports": {"buffer": "40 packets", "queue": queue}, "observe": {"connection": 5}, "tcp": {**UNLIMITED, "ecn": True}}
+    record = run(body(INCAST, **more), tmp_path_factory.mktemp("record"))
+    return record.folder / "connection.pcapng", [e for e in record.observed["connection"] if e["event"] in ("sent", "received")]
+
+
+def test_the_capture_of_a_connection_is_one(cli, observed_connection):
+    file, events = observed_connection
+    assert cli.json("link", "--trace", file)["frames"] == len(events)
+
+
+def test_tshark_reads_the_bits_of_every_packet(observed_connection):
+    file, events = observed_connection
+    tshark = shutil.which("tshark") or pytest.skip("tshark is missing: apt install tshark")
+    command = [
+        tshark,
+        "-r",
+        file,
+        "-T",
+        "fields",
+        "-e",
+        "ip.dsfield.ecn",
+        "-e",
+        "tcp.flags.syn",
+        "-e",
+        "tcp.len",
+        "-e",
+        "ip.checksum.status",
+    ]
+    out = subprocess.run([*command, "-o", "ip.check_checksum:TRUE"], capture_output=True, text=True, check=True).stdout
+    rows = [line.split("\t") for line in out.splitlines()]
+    assert len(rows) == len(events)
+    for (ecn, syn, length, checksum), event in zip(rows, events, strict=True):
+        assert int(ecn) == (3 if event["ce"] else 2 if event["ect"] else 0)
+        assert (syn in ("1", "True")) == event["kind"].startswith("syn")
+        assert (int(length) > 0) == (event["kind"] == "data") and checksum == "1"
 
 
 def test_a_queue_that_drops_what_it_cannot_mark_loses_acknowledgements(tmp_path):

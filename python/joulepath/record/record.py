@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from joulepath._core import __version__
+from joulepath.record.capture import pcapng
 
 FORMAT = 1
 BODY = ("run.json", "metrics.json", "ledger.json")
@@ -35,6 +36,12 @@ def run_folder_name(label: str, digest: str) -> str:
     """A folder name that people can read and that no two runs share."""
     slug = re.sub(r"[^A-Za-z0-9.]+", "-", label).strip("-.")[:60]
     return f"{slug or 'run'}-{digest}"
+
+
+def _bytes(text: str) -> int:
+    """A size of at most kilobytes, as a resolved plan prints it."""
+    number, unit = text.split()
+    return round(float(number) * {"B": 1, "KB": 1000, "KiB": 1024}[unit])
 
 
 def _dump(value: Any) -> str:
@@ -114,11 +121,17 @@ class RunRecord:
                 "ledger.json": result["ledger"],
                 "environment.json": environment,
             }
-            if result.get("observed"):
-                files["observed.json"] = result["observed"]
-            for name, value in files.items():
-                with open(partial / name, "w", encoding="utf-8") as file:
-                    file.write(_dump(value))
+            contents = {name: _dump(value).encode() for name, value in files.items()}
+            if observed := result.get("observed"):
+                contents["observed.json"] = _dump(observed).encode()
+                if observed["connection"]:
+                    plan = run["plan"]
+                    contents["connection.pcapng"] = pcapng(
+                        observed["connection"], *(_bytes(plan[a][b]) for a, b in (("tcp", "mss"), ("ports", "overhead")))
+                    )
+            for name, content in contents.items():
+                with open(partial / name, "wb") as file:
+                    file.write(content)
                     file.flush()
                     os.fsync(file.fileno())
             partial.chmod(0o755)
