@@ -324,3 +324,90 @@ impl Port {
         self.sent.iter().sum()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::Protect;
+    use joulepath_engine::Stream;
+
+    const US: u64 = 1_000_000;
+
+    /// Packets (number, arrival at the far end, marked) of a CoDel port that is only looked at when something happens.
+    fn lazy(arrivals: &[(u64, Packet)], mut port: Port) -> (Vec<(u32, u64, bool)>, u64) {
+        let (mut out, mut lost, mut next) = (vec![], vec![], 0);
+        loop {
+            let due = port.next_event();
+            let arrival = arrivals.get(next).map_or(Tournament::IDLE, |a| a.0);
+            if due == Tournament::IDLE && arrival == Tournament::IDLE {
+                return (out, lost.len() as u64);
+            }
+            if due < arrival {
+                port.catch_up(due, &mut lost);
+                out.extend(port.arrive_by(due).map(|p| (p.seq, p.arrival, p.has(CE))));
+                continue;
+            }
+            port.catch_up(arrival, &mut lost);
+            port.depart(arrival);
+            if arrival >= port.free {
+                port.free = arrival;
+            }
+            port.wait(arrivals[next].1, arrival);
+            port.catch_up(arrival, &mut lost);
+            next += 1;
+        }
+    }
+
+    /// The same by an event for every turn.
+    fn eager(arrivals: &[(u64, Packet)], mut codel: CoDel, ps_per_byte: u64, delay: u64) -> (Vec<(u32, u64, bool)>, u64) {
+        let (mut out, mut lost, mut next, mut free, mut waiting) = (vec![], 0, 0, 0, 0u32);
+        while next < arrivals.len() || waiting > 0 {
+            let arrival = arrivals.get(next).map_or(u64::MAX, |a| a.0);
+            let turn = if waiting > 0 { free } else { u64::MAX };
+            // A turn at the moment of an arrival comes first, as a transmitter that has just become free does.
+            if turn <= arrival {
+                let t = codel.take(turn).expect("one waits");
+                waiting -= 1;
+                if t.fate == Verdict::Drop {
+                    lost += 1;
+                } else {
+                    free = turn + u64::from(t.packet.size) * ps_per_byte;
+                    out.push((t.packet.seq, free + delay, t.packet.has(CE)));
+                }
+            } else {
+                if waiting == 0 && arrival > free {
+                    free = arrival;
+                }
+                codel.wait(arrivals[next].1, arrival);
+                waiting += 1;
+                next += 1;
+            }
+        }
+        (out, lost)
+    }
+
+    #[test]
+    fn turns_taken_late_are_the_turns_taken_in_time() {
+        let mut signalled = 0;
+        for seed in 0..40 {
+            let mut random = Stream::named(seed, 0, "arrivals");
+            let mut now = 0;
+            let arrivals: Vec<(u64, Packet)> = (0..3000)
+                .map(|seq| {
+                    // Bursts and pauses around full load of 1 Gb/s.
+                    now += (random.exponential() * if random.uniform() < 0.02 { 400.0 } else { 4.0 } * US as f64) as u64;
+                    let (size, bits) = if random.uniform() < 0.3 { (84, 1) } else { (1538, if seed % 2 == 0 { ECT } else { 0 }) };
+                    (now, Packet { arrival: 0, body: Default::default(), flow: 0, seq, size, bits, hop: 0 })
+                })
+                .collect();
+            let codel = || CoDel::new(50 * US, 300 * US, Protect::Ect, 1538);
+            let mut port = Port::new(BitRate::from_base(1_000_000_000), 5 * US, u32::MAX, u32::MAX, 0, None);
+            port.set_discipline(Discipline::CoDel(Box::new(codel())), u32::MAX, u32::MAX);
+            let late = lazy(&arrivals, port);
+            let in_time = eager(&arrivals, codel(), 8000, 5 * US);
+            assert_eq!(late, in_time, "seed {seed}");
+            signalled += late.1 + late.0.iter().filter(|p| p.2).count() as u64;
+        }
+        assert!(signalled > 1000, "{signalled}: the control loop was at work");
+    }
+}
