@@ -26,6 +26,9 @@ pub struct JobResult {
     pub end: Instant,
     /// When the last task of each stage ended, with the stage's name.
     pub stages: Vec<(&'static str, Instant)>,
+    /// How long the job waited for the network alone: from the end of the stage that is copied from to the end of the last
+    /// copy, summed over stages.
+    pub shuffle: Span,
 }
 
 /// A finished run.
@@ -122,6 +125,8 @@ struct RunningStage {
     /// Where each ended task ran, in the order in which they ended.
     ended_on: Vec<(u32, HostId)>,
     ended_at: Instant,
+    /// When the last task that copies had copied everything.
+    copied_at: Option<Instant>,
     /// Sum of the outputs of the tasks before each one, and of all, for cutting them into exact shares.
     outputs_before: Vec<u128>,
 }
@@ -225,6 +230,7 @@ impl RunningJob {
             done: 0,
             ended_on: vec![],
             ended_at: Instant::ZERO,
+            copied_at: None,
             outputs_before: std::iter::once(0)
                 .chain(tasks.iter().scan(0, |sum, t| {
                     *sum += u128::from(t.shuffled.base());
@@ -598,6 +604,9 @@ impl Cluster<'_> {
         match task.phase {
             Phase::Reading if task.awaited == 0 && task.copying == 0 && task.copies.is_empty() => {
                 task.phase = Phase::Computing;
+                if self.spec(id).copied > Bytes::ZERO {
+                    self.jobs[id.job as usize].stages[id.stage as usize].copied_at = Some(self.network.now());
+                }
                 let at = self.network.now() + self.spec(id).compute;
                 self.alarm(at, Purpose::Computed(id));
             }
@@ -678,7 +687,14 @@ impl Cluster<'_> {
             self.jobs_left -= 1;
             let job = &self.jobs[j];
             let stages = job.spec.stages.iter().zip(&job.stages).map(|(spec, run)| (spec.name, run.ended_at)).collect();
-            self.results.push(JobResult { name: job.spec.name.clone(), submit: job.spec.submit, end: now, stages });
+            let shuffle = job.spec.stages.iter().zip(&job.stages).fold(Span::ZERO, |sum, (spec, run)| {
+                let from = spec.sources.iter().map(|&s| job.stages[s].ended_at).max();
+                sum + match (from, run.copied_at) {
+                    (Some(from), Some(to)) if to > from => to.since(from),
+                    _ => Span::ZERO,
+                }
+            });
+            self.results.push(JobResult { name: job.spec.name.clone(), submit: job.spec.submit, end: now, stages, shuffle });
         } else {
             self.open_stages(j);
         }

@@ -117,6 +117,9 @@ pub(crate) fn cluster(result: &ClusterResult) -> Value {
     let metrics = json!({
         "runtime_s": runtime,
         "job_runtime_s_mean": (!job_seconds.is_empty()).then(|| job_seconds.iter().sum::<f64>() / job_seconds.len() as f64),
+        "shuffle_ratio_mean": (!job_seconds.is_empty()).then(|| {
+            result.jobs.iter().zip(&job_seconds).map(|(j, s)| j.shuffle.seconds() / s.max(1e-12)).sum::<f64>() / job_seconds.len() as f64
+        }),
         "throughput_bps_node_mean": n.goodput_bytes as f64 * 8.0 / n.duration_s.max(1e-12) / f64::from(result.workers),
         "latency_s_mean": n.latency.mean_s(),
         "latency_s_p50": n.latency.quantile_s(0.5),
@@ -142,7 +145,7 @@ pub(crate) fn cluster(result: &ClusterResult) -> Value {
         "classes": n.classes,
         "latency_histogram": histogram(&n.latency),
         "jobs": result.jobs.iter().map(|j| json!({
-            "name": j.name, "submit_s": j.submit.seconds(), "end_s": j.end.seconds(),
+            "name": j.name, "submit_s": j.submit.seconds(), "end_s": j.end.seconds(), "shuffle_s": j.shuffle.seconds(),
             "stages": j.stages.iter().map(|(name, end)| json!({"name": name, "end_s": end.seconds()})).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
     });

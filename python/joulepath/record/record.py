@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from joulepath._core import __version__
 from joulepath.record.capture import pcapng
 
-FORMAT = 1
+FORMAT = 2
 BODY = ("run.json", "metrics.json", "ledger.json")
 
 

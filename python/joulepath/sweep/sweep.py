@@ -14,7 +14,7 @@ from typing import Any
 from joulepath import _core
 from joulepath._core import PlanError, __version__
 from joulepath.plan import Plan, PlanFileError, Run, load_plan
-from joulepath.record import Record, RunRecord, digest_of, run_folder_name
+from joulepath.record import FORMAT, Record, RunRecord, digest_of, run_folder_name
 
 Progress = Callable[[str, float, int], None]
 
@@ -55,7 +55,7 @@ def simulate(
     todo: list[tuple[Run, Path]] = []
     for run in plan.runs:
         pinned = logs.pin(run)
-        name = run_folder_name(run.label, digest_of(__version__, pinned, run.seed, run.repetition, run.settings))
+        name = run_folder_name(run.label, digest_of(FORMAT, __version__, pinned, run.seed, run.repetition, run.settings))
         names.append(name)
         target = folder / "runs" / name
         if not RunRecord.is_complete(target):
