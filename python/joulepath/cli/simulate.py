@@ -80,8 +80,9 @@ def _warn(plan: Plan) -> None:
 def print_record(record: Record) -> None:
     """Print the table of a record; changes are against its first run with the same other settings."""
     runs = record.runs
-    classes = [c for c in dict.fromkeys(c for r in runs for c in r.metrics["energy_j"]) if c != "total"]
     probed = any(r.metrics["probes"] for r in runs)
+    # With probes the table is about latency: their percentiles take the place of the joules of each class.
+    classes = [] if probed else [c for c in dict.fromkeys(c for r in runs for c in r.metrics["energy_j"]) if c != "total"]
     columns = [
         "run",
         "runtime",

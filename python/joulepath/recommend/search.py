@@ -32,6 +32,8 @@ KEYS = ("objective", "limits", "free", "baseline", "known", "candidates", "final
 ROUNDS = ((0.25, "quarter of the job"), (0.5, "half of the job"), (1.0, "whole job"))
 KEEP = 4
 BATCH = 8
+# Finalists whose objectives differ by less than this are alike: the one farthest inside its limits is chosen.
+ALIKE = 0.01
 # Two-sided 95 % quantiles of Student's t by degrees of freedom.
 STUDENT = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
 
@@ -69,6 +71,11 @@ class Finalist:
     def holds(self) -> bool:
         """Whether every limit holds on the mean over seeds."""
         return all(statistics.fmean(e) <= 0 for e in self.excess.values())
+
+    @property
+    def margin(self) -> float:
+        """The mean excess over the limit that is nearest; negative inside."""
+        return max((statistics.fmean(e) for e in self.excess.values()), default=0.0)
 
     def as_dict(self) -> dict[str, Any]:
         """JSON with the names of the reference."""
@@ -351,7 +358,9 @@ class _Search:
         feasible = [f for f in [*finalists, baseline] if f.holds]
         if not feasible:
             raise self.infeasible([*finalists, baseline])
-        choice = min(feasible, key=lambda f: statistics.fmean(f.objective))
+        best = min(statistics.fmean(f.objective) for f in feasible)
+        alike = [f for f in feasible if statistics.fmean(f.objective) <= (1 + ALIKE) * best]
+        choice = min(alike, key=lambda f: (f.margin, statistics.fmean(f.objective)))
         everyone = [baseline, *sorted(finalists, key=lambda f: (not f.holds, statistics.fmean(f.objective)))]
         sensitivity = self.sensitivity(choice, base[0]) if choice is not baseline else []
         record = self.final_record(everyone)
