@@ -104,7 +104,7 @@ def test_bad_records_get_one_sentence(cli, tmp_path, record):
     assert "no plan.json in it" in cli.refusal("report", tmp_path, code=1)
     (tmp_path / "plan.json").write_text("{")
     assert "damaged" in cli.refusal("report", tmp_path, code=1)
-    (tmp_path / "plan.json").write_text('{"format": 1, "runs": ["../../etc"]}')
+    (tmp_path / "plan.json").write_text('{"format": 2, "runs": ["../../etc"]}')
     assert "a run outside the record" in cli.refusal("report", tmp_path, code=1)
     (tmp_path / "plan.json").write_text('{"format": 99, "runs": []}')
     assert "found a record of format 99; expected 1" in cli.refusal("report", tmp_path, code=1)
