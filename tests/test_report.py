@@ -107,7 +107,7 @@ def test_bad_records_get_one_sentence(cli, tmp_path, record):
     (tmp_path / "plan.json").write_text('{"format": 2, "runs": ["../../etc"]}')
     assert "a run outside the record" in cli.refusal("report", tmp_path, code=1)
     (tmp_path / "plan.json").write_text('{"format": 99, "runs": []}')
-    assert "found a record of format 99; expected 1" in cli.refusal("report", tmp_path, code=1)
+    assert "found a record of format 99; expected 2" in cli.refusal("report", tmp_path, code=1)
     assert "usage" in cli("report", code=2).stderr.lower()
     page = cli("report", record.folder, "--out", "x/y.html").stdout
     assert page.strip() == "report: x/y.html" and (tmp_path / "x" / "y.html").is_file()
