@@ -239,11 +239,16 @@ def test_a_queue_that_drops_what_it_cannot_mark_loses_acknowledgements(tmp_path)
     {"kind": "codel", "target": "200 us", "interval": "1 ms"},
     {"kind": "mark", "threshold": "30 KB"},
 ])  # fmt: skip
-@pytest.mark.parametrize("policy", ["legacy", "eee", "120us100"])
+@pytest.mark.parametrize("policy", ["legacy", "eee", "120us100", "both"])
 @pytest.mark.parametrize("tcp", [{}, {"ecn": True, "variant": "cubic"}, {"variant": "dctcp"}])
 def test_every_byte_arrives_under_every_discipline(tmp_path, queue, policy, tcp):
     for buffer in ("30 packets", "100 KB"):
-        plan = body({"kind": "shuffle", "bytes": "150 KB"}, ports={"buffer": buffer, "queue": queue}, tcp=tcp, eee={"policy": policy})
+        plan = body(
+            {"kind": "shuffle", "bytes": "150 KB"},
+            ports={"buffer": buffer, "queue": queue},
+            tcp=tcp,
+            eee={"policy": "eee", "lpi": "both"} if policy == "both" else {"policy": policy},
+        )
         if queue["kind"] == "mark" and buffer == "30 packets":
             plan["ports"]["queue"] = {"kind": "mark", "threshold": "29 packets"}
         metrics = run(plan, tmp_path / buffer).metrics

@@ -82,6 +82,31 @@ def test_known_settings_run_beside_the_finalists(tmp_path):
     assert sum(found.choice.objective) <= best * 1.01
 
 
+def test_a_limit_of_nothing(tmp_path):
+    found = joulepath.recommend(changed(limits=["drops <= +0 %"], candidates=4), tmp_path / "r")
+    assert found.choice.metrics["drops"] == 0
+    json.loads((tmp_path / "r" / "recommendation.json").read_text(), parse_constant=pytest.fail)
+
+
+def test_settings_that_do_not_go_together_are_passed_over(tmp_path):
+    red = {"kind": "red", "target": "200 us", "protect": ["ece", "ack+syn"]}
+    free = {"tcp.ecn": [False, True], "ports.queue": [{"kind": "droptail"}, red]}
+    found = joulepath.recommend(changed(free=free, objective="latency", candidates=12), tmp_path / "r")
+    assert found.refused > 0, "protect without ECN"
+    assert found.choice.candidate.settings["tcp.ecn"] is True
+    assert all(s["key"] != "tcp.ecn" for s in found.sensitivity), "without ECN the chosen queue is no plan"
+
+
+@pytest.mark.parametrize(
+    ("text", "share", "expected"),
+    [("6.4 GB", 0.25, "1600000000 B"), ("640 KB", 1 / 3, "213333 B"), ("1 B", 0.25, "1 B"), ("1 s", 0.25, "250000000000 ps")],
+)
+def test_shares_of_work_are_whole(text, share, expected):
+    from joulepath.recommend.search import _scaled
+
+    assert _scaled(text, share) == expected
+
+
 def test_an_infeasible_limit_is_named_with_the_nearest_setting(cli, tmp_path):
     with pytest.raises(InfeasibleError) as refusal:
         joulepath.recommend(changed(limits=["probe p99 <= 10 us"], candidates=4, finalists=1), tmp_path / "r")

@@ -454,6 +454,12 @@ impl Network {
 
     /// A packet finds its port with nothing to send; `None` when it was held (or released together with others).
     fn wake(&mut self, port_id: u16, packet: Packet) -> Option<u64> {
+        // Whether both directions are idle: of a CoDel port that is known once its turns are taken.
+        if let Some(twin) = self.ports[port_id as usize].twin
+            && self.ports[twin as usize].is_codel()
+        {
+            self.look(twin);
+        }
         let port = &self.ports[port_id as usize];
         let idle = port.twin.map_or(port.free, |twin| port.free.max(self.ports[twin as usize].free));
         let sleeper = port.sleeper;

@@ -115,5 +115,6 @@ class Limit:
         """How far beyond the bound, as a share of it; negative within it."""
         allowed, value = self.allowed(baseline), metrics[self.metric]
         if allowed == 0:
-            return 0.0 if value == 0 else float("inf")
+            # Nothing is a share of nothing: all of it is too much.
+            return float(value > 0) if self.upper else 0.0
         return (value / allowed - 1) if self.upper else (1 - value / allowed)

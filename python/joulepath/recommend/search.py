@@ -496,9 +496,19 @@ def _interval(values: list[float]) -> tuple[float, float]:
     return mean - half, mean + half
 
 
+# Sizes and times in whole units, so that a share of one is one.
+WHOLE = {
+    "B": {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40},
+    "ps": {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12},
+}
+
+
 def _scaled(text: str, share: float) -> str:
-    match = re.fullmatch(r"\s*([0-9.]+)\s*(.*)", text)
-    return f"{float(match[1]) * share:.9g} {match[2]}" if match else text
+    match = re.fullmatch(r"\s*([0-9.]+)\s*([A-Za-z]+)\s*", text)
+    for base, units in WHOLE.items():
+        if match and match[2] in units:
+            return f"{max(1, round(float(match[1]) * units[match[2]] * share))} {base}"
+    return text
 
 
 def _shortened(body: dict[str, Any], share: float) -> dict[str, Any]:
