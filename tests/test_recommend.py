@@ -124,6 +124,10 @@ BAD = [
     ({"free": {"ports.queue": [{"kind": "red", "target": {"from": "2 ms", "to": "1 ms"}}]}}, "less than the other end"),
     ({"free": {"ports.queue": [{"kind": "red", "target": {"from": "20 us", "to": "1 ms"}}]}}, "the unit of the other end, us"),
     ({"free": {"ports.queue": [{"kind": "red", "target": {"from": "20 us"}}]}}, "a range with both ends"),
+    (
+        {"free": {"hadoop.parallel_copies": {"from": "..", "to": "5"}}},
+        "recommend.free.hadoop.parallel_copies.from: found '..'; expected a number",
+    ),
     ({"objective": "joules"}, "recommend.objective: found 'joules'; expected one of energy, runtime"),
     ({"objective": {"energy": -1}}, "recommend.objective.energy: found -1; expected a positive weight"),
     ({"objective": "drops"}, "recommend.objective: found drops, which is 0 in the baseline"),

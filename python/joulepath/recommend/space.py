@@ -88,7 +88,7 @@ def _range(key: str, value: dict[str, Any], fail: Fail) -> Range:
         raise fail(where, repr(value), 'a range with both ends, like {from = "50 us", to = "2000 us"}')
     ends = []
     for end in ("from", "to"):
-        match = re.fullmatch(r"\s*(-?[0-9.]+(?:e-?\d+)?)\s*([A-Za-z/%]*)\s*", str(value[end]))
+        match = re.fullmatch(r"\s*(-?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)\s*([A-Za-z/%]*)\s*", str(value[end]))
         if isinstance(value[end], bool) or not match:
             raise fail(f"{where}.{end}", repr(value[end]), 'a number, or a number and a unit, like "50 us"')
         ends.append((float(match[1]), match[2], "." not in match[1] and "e" not in match[1]))
