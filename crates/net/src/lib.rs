@@ -27,11 +27,8 @@ pub use link::{Arrivals, Departure, LinkResult, LinkSpec, simulate_link};
 pub use network::{FlowId, HostId, Network, Notice, Opening};
 pub use observe::{Event, ObserveSpec, Observed, PacketEvent, QueueHistogram, QueueSeries};
 pub use phy::{Phy, phys};
-pub use queue::Protect;
-pub use spec::{
-    Buffer, EeeSpec, LinkPair, LpiMode, NetworkSpec, NicQueue, PhyChoice, PortsSpec, QueueSetting, QueueSpec, TcpSpec, Threshold,
-    TopologySpec, Window,
-};
+pub use queue::{Protect, QueueSetting, QueueSpec};
+pub use spec::{Buffer, EeeSpec, LinkPair, LpiMode, NetworkSpec, NicQueue, PhyChoice, PortsSpec, TcpSpec, Threshold, TopologySpec, Window};
 pub use stats::{ClassResult, KindCount, NetworkResult, QueueCount};
 pub use tcp::Variant;
 pub use topology::{PortClass, Topology};

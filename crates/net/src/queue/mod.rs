@@ -5,9 +5,11 @@
 
 mod codel;
 mod red;
+mod spec;
 
 pub(crate) use codel::CoDel;
 pub(crate) use red::Red;
+pub use spec::{QueueSetting, QueueSpec};
 
 use crate::packet::{ECE, ECT, Kind, Packet};
 use schemars::JsonSchema;
