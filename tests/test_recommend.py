@@ -94,6 +94,7 @@ def test_settings_that_do_not_go_together_are_passed_over(tmp_path):
     free = {"tcp.ecn": [False, True], "ports.queue": [{"kind": "droptail"}, red]}
     found = joulepath.recommend(changed(free=free, objective="latency", candidates=12), tmp_path / "r")
     assert found.refused > 0, "protect without ECN"
+    assert any("candidates are no plan" in n and "ports.queue.protect" in n for n in found.notes)
     assert found.choice.candidate.settings["tcp.ecn"] is True
     assert all(s["key"] != "tcp.ecn" for s in found.sensitivity), "without ECN the chosen queue is no plan"
 

@@ -409,6 +409,8 @@ class _Search:
 
     def notes(self, choice: Finalist) -> list[str]:
         notes = []
+        if self.refused:
+            notes.append(f"{self.refused} of {self.candidates} candidates are no plan, the last for this reason: {self.last_refusal}")
         low, high = _interval(choice.objective)
         if choice.name != "baseline" and low < 1 < high:
             notes.append("The gain is not certain: with these seeds the interval of the objective includes the baseline.")
