@@ -28,7 +28,7 @@ crosscheck: setup ## Goodput and queue lengths of two flows against ns-3 (about 
 docs: setup ## Regenerate the generated pages
 	@$(BIN)/python scripts/docs.py
 
-claims: setup ## Run every experiment of the seeds (about 10 CPU minutes) and write docs/claims.md
+claims: setup ## Run every experiment of the seeds (about an hour of CPU time) and write docs/claims.md
 	@for plan in experiments/cluster/*.toml; do rm -rf records/$$(basename $$plan .toml); $(BIN)/joulepath simulate $$plan || exit 1; done
 	@$(BIN)/python scripts/claims.py
 
