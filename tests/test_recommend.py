@@ -243,6 +243,11 @@ def test_commands_carry_the_numbers_in_the_units_of_each_system(tmp_path):
     assert "fill-level [ 2 6 ] drop-probability [ 0 10 ]" in text
     assert "random-detect ecn minimum-threshold 31 kbytes maximum-threshold 92 kbytes max-mark-probability 10" in text
     assert any("nodrop" in w for w in out.words)
+    jumbo = {"mss": "8960 B"}
+    big = snippets(
+        tmp_path, {"tcp": jumbo}, {"tcp": jumbo, "ports": {"buffer": "1000 packets", "queue": {**red["queue"], "protect": "ect"}}}
+    ).as_text()
+    assert "min 180760 max 542280 avpkt 9038" in big, "8960 B of payload are 9038 on the wire"
     mark = {"buffer": "1000 packets", "edge_queue": {"kind": "mark", "threshold": "25 KB"}}
     # 25 KB at 1 Gb/s are 200 us.
     assert "ecn ce_threshold 200us" in snippets(tmp_path, {"tcp": {"ecn": True}}, {"ports": mark, "tcp": {"ecn": True}}).as_text()
@@ -259,6 +264,8 @@ def test_what_no_knob_sets_is_said(tmp_path):
     out = snippets(tmp_path, {}, {"ports": {"buffer": "1000 packets", "queue": queue}, "tcp": {"ecn": True}})
     assert "codel limit 1000 target 500us interval 10ms ecn" in out.as_text()
     assert any("no knob on SONiC" in w for w in out.words) and any("spares acknowledgements" in w for w in out.words)
+    slots = snippets(tmp_path, {}, {"hadoop": {"map_slots": 4, "scheduler": "fair", "reduce_slots": 1}}).words
+    assert [w.split()[0] for w in slots] == ["hadoop.scheduler", "hadoop.map_slots", "hadoop.reduce_slots"], "in the order of the plan"
     copies = snippets(tmp_path, {}, {"hadoop": {"parallel_copies": 20}}).as_text()
     assert "<name>mapreduce.reduce.shuffle.parallelcopies</name><value>20</value>" in copies
     nodes = snippets(tmp_path, {}, {"topology": {"kind": "leaf-spine", "nodes": 40}})

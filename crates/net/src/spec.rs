@@ -589,7 +589,7 @@ impl NetworkSpec {
             };
             let unit = min.map(|_| if in_bytes { "bytes" } else { "packets" });
             let warning = warning.map(|w| format!("{key}: at {} ports ({rate}) {w}", class.as_str()));
-            QueueSetting { class, rate_bps: rate.base(), kind: queue.kind(), min, max, unit, warning }
+            QueueSetting { class, rate_bps: rate.base(), kind: queue.kind(), min, max, unit, frame_bytes: frame, warning }
         };
         Ok(rates.into_iter().map(setting).collect())
     }

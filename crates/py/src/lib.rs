@@ -7,6 +7,7 @@ mod results;
 
 use errors::{PlanError, TraceFileError, os_error, plan_error, refuse};
 use joulepath_mapreduce::{ClusterPlan, Trace, read_log};
+use joulepath_units::{Bytes, Span};
 use pyo3::prelude::*;
 use schemars::SchemaGenerator;
 use std::fs::File;
@@ -93,6 +94,18 @@ fn simulate_cluster(
     }
 }
 
+/// A size of a plan, such as "64 KiB", in bytes. Raises PlanError.
+#[pyfunction]
+fn bytes_of(text: &str) -> PyResult<u64> {
+    text.parse::<Bytes>().map(Bytes::base).map_err(|e| refuse(&e.to_string()))
+}
+
+/// A time of a plan, such as "120 us", in picoseconds. Raises PlanError.
+#[pyfunction]
+fn picoseconds_of(text: &str) -> PyResult<u64> {
+    text.parse::<Span>().map(Span::base).map_err(|e| refuse(&e.to_string()))
+}
+
 /// The names of the known physical layers, in the order of `profiles/ethernet.toml`.
 #[pyfunction]
 fn phy_names() -> Vec<String> {
@@ -118,5 +131,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulate_cluster, module)?)?;
     module.add_function(wrap_pyfunction!(run_link, module)?)?;
     module.add_function(wrap_pyfunction!(phy_names, module)?)?;
+    module.add_function(wrap_pyfunction!(bytes_of, module)?)?;
+    module.add_function(wrap_pyfunction!(picoseconds_of, module)?)?;
     Ok(())
 }

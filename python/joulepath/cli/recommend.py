@@ -8,19 +8,14 @@ from typing import Any
 import click
 
 from joulepath.cli.output import digits, percent, print_json, print_table, progress_bar, quantity
-from joulepath.cli.simulate import parse_setting
+from joulepath.cli.simulate import parse_setting, plan_options
 from joulepath.recommend import Recommendation
 from joulepath.recommend import recommend as search
-from joulepath.recommend.goals import METRICS, unit_of
+from joulepath.recommend.goals import unit_of, word_of
 
 
-@click.command(epilog="Example: joulepath recommend experiments/recommend/latency.toml")
-@click.argument("plan", type=click.Path())
-@click.option("--out", type=click.Path(file_okay=False), help="Folder of the record.  [default: records/<plan>.recommend]")
-@click.option("--jobs", type=click.IntRange(1), help="Runs at once.  [default: all cores]")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value of the plan; may be repeated.")
-@click.option("--report/--no-report", "with_report", default=True, help="Write report.html into the record.  [default: yes]")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.command(epilog="Example: joulepath recommend experiments/recommend/two_racks.toml")
+@plan_options("records/<plan>.recommend")
 def recommend(plan: str, out: str | None, jobs: int | None, settings: tuple[str, ...], with_report: bool, as_json: bool) -> None:
     """Find the settings of a plan that serve an objective best and keep its limits.
 
@@ -69,8 +64,7 @@ def print_recommendation(found: Recommendation) -> None:
             ]
         )
     seeds = len(found.choice.objective)
-    words = {metric: word for word, metric in METRICS.items()}
-    columns = ["", f"{found.objective.text}, change", "95 %", *(words.get(n, n) for n in names), "Pareto", ""]
+    columns = ["", f"{found.objective.text}, change", "95 %", *map(word_of, names), "Pareto", ""]
     caption = f"Whole job, means over {seeds} seeds; {found.objective.text}: change against the baseline, paired by seed. {found.runs} runs in all. Simulated times, modelled energy."
     print_table(found.plan.title, columns, rows, caption=caption)
     for f in found.finalists:

@@ -1,6 +1,8 @@
 """`joulepath simulate`: run a plan."""
 
 from collections import Counter
+from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import click
@@ -11,14 +13,22 @@ from joulepath.record import Record
 from joulepath.sweep import simulate as run_plan
 
 
+def plan_options(folder: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The argument and the options of every verb that runs a plan; `folder` is where its record goes by default."""
+    options = (
+        click.argument("plan", type=click.Path()),
+        click.option("--out", type=click.Path(file_okay=False), help=f"Folder of the record.  [default: {folder}]"),
+        click.option("--jobs", type=click.IntRange(1), help="Runs at once.  [default: all cores]"),
+        click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value of the plan; may be repeated."),
+        click.option("--report/--no-report", "with_report", default=True, help="Write report.html into the record.  [default: yes]"),
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON document."),
+    )
+    return lambda command: reduce(lambda f, option: option(f), reversed(options), command)
+
+
 @click.command(epilog="Example: joulepath simulate experiments/cluster/terasort.toml --set seed=7")
-@click.argument("plan", type=click.Path())
-@click.option("--out", type=click.Path(file_okay=False), help="Folder of the record.  [default: records/<plan>]")
-@click.option("--jobs", type=click.IntRange(1), help="Runs at once.  [default: all cores]")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value of the plan; may be repeated.")
+@plan_options("records/<plan>")
 @click.option("--check", is_flag=True, help="Only check the plan and list its runs.")
-@click.option("--report/--no-report", "with_report", default=True, help="Write report.html into the record.  [default: yes]")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def simulate(
     plan: str,
     out: str | None,

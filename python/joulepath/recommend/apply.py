@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from joulepath._core import bytes_of, picoseconds_of
 from joulepath.plan import Run
 
 ACCESS, FABRIC = "ports toward hosts", "ports between switches"
@@ -74,8 +75,8 @@ def applied(before: Run, after: Run) -> Applied:
             out.words.append(
                 f"{key} = {_at(new, key)!r}: a property of the equipment or of the workload, not a setting with a standard command."
             )
-    for key in HADOOP.keys() ^ old["hadoop"].keys():
-        if key in old["hadoop"] and old["hadoop"][key] != new["hadoop"][key]:
+    for key in old["hadoop"]:
+        if key not in HADOOP and old["hadoop"][key] != new["hadoop"][key]:
             out.words.append(
                 f"hadoop.{key} = {new['hadoop'][key]!r}: set it where your distribution keeps it (slots: YARN container sizes; scheduler: yarn-site.xml)."
             )
@@ -116,7 +117,7 @@ def _queue(run: Run, class_: str) -> dict[str, Any] | None:
     if class_ not in settings:
         return None
     queue, plan = settings[class_], run.resolved
-    ports, frame = plan["ports"], 1538
+    ports, frame = plan["ports"], queue["frame_bytes"]
     spec = ports["edge_queue" if class_ == "edge" else "fabric_queue"] or ports["queue"]
     size = 1 if queue["unit"] == "bytes" else frame
     limit = ports["buffer"]
@@ -125,15 +126,12 @@ def _queue(run: Run, class_: str) -> dict[str, Any] | None:
         **spec,
         "min_bytes": round(queue["min"] * size) if queue["min"] else None,
         "max_bytes": round(queue["max"] * size) if queue["max"] else None,
-        "limit_packets": int(limit.split()[0]) if in_packets else None,
-        "limit_bytes": int(limit.split()[0]) * frame if in_packets else _bytes(limit),
+        "in_packets": in_packets,
+        "limit_packets": int(limit.split()[0]) if in_packets else max(1, bytes_of(limit) // frame),
+        "limit_bytes": int(limit.split()[0]) * frame if in_packets else bytes_of(limit),
+        "frame_bytes": frame,
         "rate_bps": queue["rate_bps"],
     }
-
-
-def _bytes(text: str) -> int:
-    number, unit = text.split()
-    return int(float(number) * {"B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}[unit])
 
 
 def _tc_time(text: str) -> str:
@@ -164,7 +162,7 @@ def _transport(old: dict[str, Any], new: dict[str, Any]) -> Iterator[Snippet]:
             + (" DCTCP must not share queues with loss-based TCP." if new["variant"] == "dctcp" else ""),
         )
     if old["receive_window"] != new["receive_window"]:
-        size = 64 * 2**20 if new["receive_window"] == "unlimited" else _bytes(new["receive_window"])
+        size = 64 * 2**20 if new["receive_window"] == "unlimited" else bytes_of(new["receive_window"])
         yield Snippet(
             "Linux hosts",
             f"receive window {new['receive_window']}",
@@ -189,10 +187,10 @@ def _transport(old: dict[str, Any], new: dict[str, Any]) -> Iterator[Snippet]:
 
 def _discipline(queue: dict[str, Any], where: str, ecn: bool) -> tuple[list[Snippet], list[str]]:
     kind, words, snippets = queue["kind"], [], []
-    limit, packets = queue["limit_bytes"], queue["limit_packets"] or max(1, queue["limit_bytes"] // 1538)
+    limit, packets, frame = queue["limit_bytes"], queue["limit_packets"], queue["frame_bytes"]
     undo, check = ("tc qdisc del dev PORT root",), ("tc -s qdisc show dev PORT",)
     if kind == "droptail":
-        size = f"pfifo limit {packets}" if queue["limit_packets"] else f"bfifo limit {limit}"
+        size = f"pfifo limit {packets}" if queue["in_packets"] else f"bfifo limit {limit}"
         snippets.append(Snippet("Linux switch", f"DropTail at {where}", (f"tc qdisc replace dev PORT root {size}",), undo, check))
         snippets += _vendors_off(where)
         return snippets, words
@@ -209,8 +207,7 @@ def _discipline(queue: dict[str, Any], where: str, ecn: bool) -> tuple[list[Snip
         return snippets, words
     low, high = queue["min_bytes"], queue["max_bytes"]
     rate = queue["rate_bps"]
-    gentle = {"protect": "all", "max_probability": 1.0} if kind == "mark" else queue
-    probability = gentle["max_probability"]
+    probability = 1.0 if kind == "mark" else queue["max_probability"]
     if kind == "mark":
         # CoDel's ce_threshold marks what has waited longer than this, at once, and never drops with an endless target.
         delay = round(low * 8e6 / rate)
@@ -218,10 +215,10 @@ def _discipline(queue: dict[str, Any], where: str, ecn: bool) -> tuple[list[Snip
         note = f"{delay} us is what {low} B take at {rate / 1e9:g} Gb/s. Nothing is dropped before the limit."
         snippets.append(Snippet("Linux switch", f"true marking at {where}", (f"tc qdisc replace dev PORT root {line}",), undo, check, note))
     else:
-        top = max(high, low + 1538)
-        burst = max(1, round((2 * low + top) / (3 * 1538)))
+        top = max(high, low + frame)
+        burst = max(1, round((2 * low + top) / (3 * frame)))
         flags = (" ecn" if ecn else "") + (" nodrop" if ecn and queue["protect"] == "all" else "")
-        line = f"red limit {limit} min {low} max {top} avpkt 1538 burst {burst} probability {probability:g} bandwidth {rate // 10**6}mbit{flags}"
+        line = f"red limit {limit} min {low} max {top} avpkt {frame} burst {burst} probability {probability:g} bandwidth {rate // 10**6}mbit{flags}"
         note = "In bytes. Linux averages the queue (burst sets how slowly); the simulation judged the queue of the moment, so expect marks a little later."
         snippets.append(Snippet("Linux switch", f"RED at {where}", (f"tc qdisc replace dev PORT root {line}",), undo, check, note))
         if queue["protect"] in ("ece", "ack+syn"):
@@ -329,7 +326,7 @@ def _stall(policy: str) -> str:
 def _eee_snippets(policy: str, where: str) -> list[Snippet]:
     off = policy == "legacy"
     stall = _stall(policy)
-    timer = f" tx-timer {_microseconds(stall)}" if stall else ""
+    timer = f" tx-timer {round(picoseconds_of(stall) / 1e6)}" if stall else ""
     linux = "ethtool --set-eee NIC eee off" if off else f"ethtool --set-eee NIC eee on tx-lpi on{timer}"
     back = "ethtool --set-eee NIC eee on tx-lpi on" if off else "ethtool --set-eee NIC eee off"
     what = f"Energy Efficient Ethernet {'off' if off else 'on'}, {where}"
@@ -339,11 +336,6 @@ def _eee_snippets(policy: str, where: str) -> list[Snippet]:
         Snippet("Cisco IOS", what, ("interface PORT", f"  {'no ' if off else ''}{cisco}"), ("interface PORT", f"  {'' if off else 'no '}{cisco}"), ("show eee status interface PORT",)),
         Snippet("Juniper", what, (f"{'delete' if off else 'set'} {juniper}", "commit"), (f"{'set' if off else 'delete'} {juniper}", "commit"), ("show interfaces PORT extensive | match eee",)),
     ]  # fmt: skip
-
-
-def _microseconds(text: str) -> int:
-    digits = text.rstrip("abcdefghijklmnopqrstuvwxyz ")
-    return round(float(digits) * {"ns": 1e-3, "us": 1, "ms": 1e3, "s": 1e6}[text[len(digits) :].strip()])
 
 
 def _hadoop(old: dict[str, Any], new: dict[str, Any]) -> Iterator[Snippet]:

@@ -29,6 +29,11 @@ UNITS = {
 }  # fmt: skip
 
 
+def word_of(metric: str) -> str:
+    """The word for a metric, or its name when there is none."""
+    return next((word for word, name in METRICS.items() if name == metric), metric)
+
+
 def unit_of(path: str) -> str:
     """The unit that a metric's name carries."""
     for unit in ("_bps", "_js", "_j", "_s"):

@@ -7,7 +7,6 @@ the same plan gives the same recommendation whatever the number of workers.
 import contextlib
 import json
 import math
-import re
 import statistics
 import threading
 import warnings
@@ -18,10 +17,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from joulepath._core import PlanError
+from joulepath._core import PlanError, bytes_of, picoseconds_of
 from joulepath.plan import Figure, Plan, PlanFileError, Run, load_plan, with_settings
 from joulepath.recommend.apply import Applied, applied
-from joulepath.recommend.goals import Limit, Objective
+from joulepath.recommend.goals import Limit, Objective, word_of
 from joulepath.recommend.space import Space
 from joulepath.record import Record, read_metric
 from joulepath.record.record import write_whole
@@ -417,6 +416,7 @@ class _Search:
         for limit in self.limits:
             if _interval(choice.excess[limit.text])[1] > 0:
                 notes.append(f"The limit {limit.text!r} holds on the mean, but its interval reaches beyond.")
+        notes += [f"Warning: {w}." for w in self.run_of(choice.candidate, 1.0, 0).warnings]
         if choice.name == "baseline":
             notes.append("No finalist is better than the baseline within the limits.")
         return notes
@@ -455,11 +455,11 @@ class _Search:
         """A record of the baseline and the finalists, which reports like any other."""
         runs = [self.run_of(f.candidate, 1.0, s, f.name) for f in finalists for s in range(self.seeds)]
         figures = [
-            Figure(f"{name}, relative to the baseline", name, "setting", kind="bar", relative_to="setting=baseline")
+            Figure(f"{word_of(name).capitalize()}, relative to the baseline", name, "setting", kind="bar", relative_to="setting=baseline")
             for name in self.names
             if not name.startswith("probes.")
         ]
-        figures += [Figure(name, name, "setting", kind="bar") for name in self.names if name.startswith("probes.")]
+        figures += [Figure(word_of(name).capitalize(), name, "setting", kind="bar") for name in self.names if name.startswith("probes.")]
         plan = replace(
             self.plan,
             title=f"Recommended settings: {self.plan.title}",
@@ -498,19 +498,12 @@ def _interval(values: list[float]) -> tuple[float, float]:
     return mean - half, mean + half
 
 
-# Sizes and times in whole units, so that a share of one is one.
-WHOLE = {
-    "B": {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40},
-    "ps": {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12},
-}
-
-
 def _scaled(text: str, share: float) -> str:
-    match = re.fullmatch(r"\s*([0-9.]+)\s*([A-Za-z]+)\s*", text)
-    for base, units in WHOLE.items():
-        if match and match[2] in units:
-            return f"{max(1, round(float(match[1]) * units[match[2]] * share))} {base}"
-    return text
+    """A share of a size or of a time, in whole bytes or picoseconds and at least one."""
+    try:
+        return f"{max(1, round(bytes_of(text) * share))} B"
+    except PlanError:
+        return f"{max(1, round(picoseconds_of(text) * share))} ps"
 
 
 def _shortened(body: dict[str, Any], share: float) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from joulepath._core import __version__
+from joulepath._core import __version__, bytes_of
 from joulepath.record.capture import pcapng
 
 FORMAT = 2
@@ -36,12 +36,6 @@ def run_folder_name(label: str, digest: str) -> str:
     """A folder name that people can read and that no two runs share."""
     slug = re.sub(r"[^A-Za-z0-9.]+", "-", label).strip("-.")[:60]
     return f"{slug or 'run'}-{digest}"
-
-
-def _bytes(text: str) -> int:
-    """A size of at most kilobytes, as a resolved plan prints it."""
-    number, unit = text.split()
-    return round(float(number) * {"B": 1, "KB": 1000, "KiB": 1024}[unit])
 
 
 def _dump(value: Any) -> str:
@@ -127,7 +121,7 @@ class RunRecord:
                 if observed["connection"]:
                     plan = run["plan"]
                     contents["connection.pcapng"] = pcapng(
-                        observed["connection"], *(_bytes(plan[a][b]) for a, b in (("tcp", "mss"), ("ports", "overhead")))
+                        observed["connection"], bytes_of(plan["tcp"]["mss"]), bytes_of(plan["ports"]["overhead"])
                     )
             for name, content in contents.items():
                 with open(partial / name, "wb") as file:

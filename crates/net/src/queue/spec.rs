@@ -74,6 +74,8 @@ pub struct QueueSetting {
     pub max: Option<f64>,
     /// `packets` or `bytes`.
     pub unit: Option<&'static str>,
+    /// Bytes of a full frame on the wire, which turn packets into bytes.
+    pub frame_bytes: u16,
     /// What cannot happen, in words.
     pub warning: Option<String>,
 }
